@@ -1,0 +1,43 @@
+# The whole set-up. `make run` and `make test` need python3 >= 3.11, python3-venv and make, nothing else.
+PYTHON ?= python3
+PORT ?= 8000
+ARGS ?=
+PY := .venv/bin/python
+
+.PHONY: run test check bench clean
+.DEFAULT_GOAL := run
+
+run: .venv/run
+	$(PY) manage.py migrate --verbosity 0
+	@echo "Slotwise is at http://127.0.0.1:$(PORT)/ (Ctrl-C stops it)"
+	DEBUG=1 $(PY) manage.py runserver --noreload 127.0.0.1:$(PORT)
+
+test: .venv/dev
+	sh scripts/install_chromium.sh
+	DEBUG=0 $(PY) -m pytest $(ARGS)
+
+check: .venv/dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/djlint --lint --quiet templates
+	SECRET_KEY=check-only-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFG ALLOWED_HOSTS=plans.example.org HTTPS=1 \
+		$(PY) manage.py check --deploy --fail-level WARNING
+	$(PY) manage.py makemigrations --check --dry-run
+
+bench: .venv/dev
+	$(PY) -m benchmarks $(ARGS)
+
+# A stamp per requirements file, so that an edit reinstalls and nothing else does.
+.venv/run: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Slotwise needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	touch $@
+
+.venv/dev: requirements-dev.txt .venv/run
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf .venv staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""How one layer caches: one file per kind, found here. Every layer is claimed by exactly one."""

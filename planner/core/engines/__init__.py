@@ -1,0 +1,1 @@
+"""The inference servers Slotwise can plan for: one package each, found here."""

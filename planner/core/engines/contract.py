@@ -1,0 +1,141 @@
+"""What every engine provides. Pages, files, JSON and terminal show these types and know no engine by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from planner.core.hardware import Node
+from planner.core.model_shape import ModelShape
+from planner.core.plan import MemoryBudget, Plan, Remark
+from planner.core.weights import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of the engine. `value` is its argument (None: a bare switch); `why` is in the user's own numbers.
+
+    `flag` is the command-line name, None when only an environment variable exists (Ollama); `env` likewise.
+    `default` is the engine's own in this version, as it would be typed; `breaks` says what goes wrong if it is changed.
+    `source` names the input it came from.
+    """
+
+    flag: str | None
+    value: str | None
+    why: str
+    env: str | None = None
+    default: str | None = None
+    breaks: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to install. `path` is where it goes on the target; `mode` its permission bits."""
+
+    path: str
+    content: str
+    why: str
+    mode: int = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command to run, what it must print, and why."""
+
+    command: str
+    expect: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLine:
+    """A start-up line as the engine will print it."""
+
+    line: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the engine will report at start. `values` has the keys of interfaces.md for the engine."""
+
+    values: Mapping[str, Any]
+    lines: tuple[ExpectedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Everything an operator takes away."""
+
+    settings: tuple[Setting, ...]
+    command: str
+    files: tuple[File, ...]
+    apply: tuple[Step, ...]
+    verify: tuple[Step, ...]
+    undo: tuple[Step, ...]
+    expect: Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is asked of an engine, already validated: a model, its weights, a machine and the knobs that decide memory.
+
+    Cache types are the engine's own names ("auto": its default). `cache_memory_bytes` is a known pool per device.
+    `engine_args` is a command line whose values win over the planner's choice.
+    """
+
+    shape: ModelShape
+    weights: Weights
+    node: Node
+    context_tokens: int
+    version: str
+    cache_type_k: str = "auto"
+    cache_type_v: str = "auto"
+    batch_tokens: int | None = None
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    memory_utilization: float | None = None
+    cache_memory_bytes: int | None = None
+    engine_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many conversations at the full context fit. `limit`: memory, or the engine itself (a forced single slot).
+
+    `inequality` is the comparison that decides, in numbers.
+    """
+
+    slots: int
+    limit: Literal["memory", "engine"]
+    inequality: str
+    remarks: tuple[Remark, ...] = ()
+
+
+class Engine(Protocol):
+    """One inference server. Found by `engines.ENGINES`; a new one is a new module."""
+
+    name: str
+    title: str
+    versions: tuple[str, ...]
+
+    def check(self, job: Job) -> None:
+        """Raises InputError when this engine cannot run the job at all (cache type, parallel size, version)."""
+
+    def cache_types(self, job: Job) -> tuple[str, str]:
+        """The cache types for keys and values that the job ends up with, "auto" resolved."""
+
+    def request_bytes(self, job: Job) -> int:
+        """Bytes of the whole model's cache that one request at the job's context needs under this engine's rules."""
+
+    def reserved_bytes(self, job: Job, slots: int) -> int:
+        """Bytes of the whole model's cache that the engine sets aside for `slots` slots."""
+
+    def budget(self, job: Job, slots: int) -> MemoryBudget:
+        """The memory of the fullest device with `slots` slots."""
+
+    def capacity(self, job: Job) -> Capacity: ...
+
+    def expect(self, job: Job, slots: int) -> Expectation: ...
+
+    def hand_over(self, plan: Plan, job: Job) -> HandOver: ...

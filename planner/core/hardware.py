@@ -1,0 +1,73 @@
+"""Devices and machines: what the catalogue or the user says about the hardware a model is to run on."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Vendor = Literal["NVIDIA", "AMD", "Intel", "Apple", "CPU", "other"]
+DeviceClass = Literal["consumer", "workstation", "datacenter", "unified", "cpu", "custom"]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator (or CPU platform). Bandwidth in bytes/s, rates in dense operations per second; None = not known.
+
+    `nominal_gb` is the vendor's figure (decimal GB on the box); `memory_bytes` what the driver reports (or the nominal
+    figure in GiB where no report is known, then `memory_grade` is "estimated").
+    `disputed` names the fields on which sources differ, each with both values in words.
+    """
+
+    slug: str
+    name: str
+    vendor: Vendor
+    device_class: DeviceClass
+    memory_bytes: int
+    memory_grade: Literal["measured", "estimated", "user"]
+    nominal_gb: float | None = None
+    bandwidth_bytes_per_s: float | None = None
+    bf16_flops: float | None = None
+    fp16_flops: float | None = None
+    fp8_flops: float | None = None
+    int8_ops: float | None = None
+    watts: int | None = None
+    interconnect: str = ""
+    compute_capability: str = ""
+    launch_year: int | None = None
+    launch_price_usd: int | None = None
+    source: str = ""
+    checked: str = ""
+    disputed: tuple[str, ...] = ()
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.device_class != "cpu"
+
+    @property
+    def runs_cuda(self) -> bool:
+        return self.vendor == "NVIDIA"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine: its devices (equal or not) and its main memory, None when not known."""
+
+    devices: tuple[Device, ...]
+    ram_bytes: int | None = None
+
+    @property
+    def has_gpu(self) -> bool:
+        return any(device.is_gpu for device in self.devices)
+
+    @property
+    def device(self) -> Device:
+        """The device with the least memory: under an equal split the smallest card decides."""
+        return min(self.devices, key=lambda device: device.memory_bytes)
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(device.memory_bytes for device in self.devices)
+
+    @property
+    def title(self) -> str:
+        names = [device.name for device in self.devices]
+        distinct = dict.fromkeys(names)
+        return " + ".join(name if names.count(name) == 1 else f"{names.count(name)} × {name}" for name in distinct)

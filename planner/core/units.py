@@ -1,0 +1,105 @@
+"""Sizes, token counts, shares and durations: what people type, and how they are shown."""
+
+import math
+import re
+from decimal import Decimal
+from typing import Final
+
+from planner.core.errors import InputError
+
+KIB: Final = 2**10
+MIB: Final = 2**20
+GIB: Final = 2**30
+
+# Far beyond any machine, so that sums and products of accepted values stay exact and printable.
+MAX_BYTES: Final = 2**50
+MAX_TOKENS: Final = 2**30
+
+_BYTE_UNITS: Final = {
+    "": 1, "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": KIB, "mib": MIB, "gib": GIB, "tib": 2**40,
+}  # fmt: skip
+_TOKEN_UNITS: Final = {"": 1, "k": 1024, "m": 1024**2}
+_QUANTITY: Final = re.compile(r"(\d[\d_,\u2009\u202f]*(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+_SEPARATORS: Final = str.maketrans("", "", "_,\u2009\u202f")
+
+
+def _quantity(text: str, units: dict[str, int], *, field: str | None, wanted: str) -> Decimal:
+    match = _QUANTITY.fullmatch(text.strip().lower()[:40])
+    if match is None or match[2] not in units:
+        raise InputError(f"“{text.strip()[:40]}” is not understood here: give {wanted}.", field=field)
+    return Decimal(match[1].translate(_SEPARATORS)) * units[match[2]]
+
+
+def parse_bytes(text: str, *, field: str | None = None) -> int:
+    """Bytes in `text`: `24GiB`, `24564MiB`, `24 GB` (decimal); a bare number is bytes.
+
+    Raises InputError for anything else, for zero, and above 1 PiB.
+    """
+    value = _quantity(text, _BYTE_UNITS, field=field, wanted="a size such as 24GiB, 24564MiB or 24GB")
+    if not 1 <= value <= MAX_BYTES:
+        raise InputError(f"“{text.strip()[:40]}” is out of range: a size lies between 1 byte and 1,024 TiB.", field=field)
+    return int(value)
+
+
+def parse_tokens(text: str, *, field: str | None = None) -> int:
+    """Tokens in `text`: `8192`, `8,192`, `8k` (k = 1,024). Raises InputError for anything else or below 1."""
+    value = _quantity(text, _TOKEN_UNITS, field=field, wanted="a number of tokens such as 8192 or 8k")
+    if not 1 <= value <= MAX_TOKENS or value != int(value):
+        raise InputError(f"“{text.strip()[:40]}” is out of range: give a whole number of tokens from 1 to {MAX_TOKENS:,}.", field=field)
+    return int(value)
+
+
+def parse_share(text: str, *, field: str | None = None) -> float:
+    """A share in `text`: `0.05` or `5%`. Raises InputError unless it lies between 0 and 1."""
+    cleaned = text.strip().replace(" ", "")
+    number, percent = (cleaned[:-1], 100) if cleaned.endswith("%") else (cleaned, 1)
+    try:
+        value = float(number) / percent
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise InputError(f"“{text.strip()[:40]}” is no share: give a number such as 0.05 or 5%.", field=field)
+    return value
+
+
+def gib(size_bytes: float) -> str:
+    """`1.125 GiB`: three decimals below ten, so that small differences stay visible."""
+    value = size_bytes / GIB
+    return f"{value:,.3f} GiB" if abs(value) < 10 else f"{value:,.2f} GiB"
+
+
+def size(size_bytes: float) -> str:
+    """The size in the largest binary unit that keeps it at one or above: `144 KiB`, `1.125 GiB`."""
+    if abs(size_bytes) >= GIB:
+        return gib(size_bytes)
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if abs(size_bytes) >= unit:
+            return f"{trimmed(size_bytes / unit)} {name}"
+    return f"{trimmed(size_bytes)} B"
+
+
+def trimmed(value: float, decimals: int = 2) -> str:
+    """A number with at most `decimals` decimals and no trailing zeros, thousands separated: `1,207.5`."""
+    text = f"{value:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def seconds(value: float) -> str:
+    """A duration for people: `0.44 s`, `7.2 s`, `2 min 10 s`."""
+    if value < 0.995:
+        return f"{trimmed(value)} s"
+    if value < 120:
+        return f"{trimmed(value, 1)} s"
+    if value < 7200:
+        minutes, rest = divmod(round(value), 60)
+        return f"{minutes} min" + (f" {rest} s" if rest else "")
+    return f"{trimmed(value / 3600, 1)} h"
+
+
+def percent(share: float) -> str:
+    """A share as percent, whole from ten on: `3.5 %`, `61 %`."""
+    value = share * 100
+    return f"{trimmed(value, 0 if value >= 9.95 else 1)} %"
