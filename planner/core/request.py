@@ -12,7 +12,7 @@ from planner.core.errors import InputError
 EngineChoice = Literal["auto", "llama-server", "vllm", "ollama"]
 Usage = Literal["chat", "coding", "rag", "agents"]
 
-MAX_USERS: Final = 100_000
+MAX_USERS: Final = 10_000
 MAX_SECONDS: Final = 30 * 86_400.0
 MAX_TEXT: Final = 4_096
 
