@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from planner.core.hardware import Node
-from planner.core.model_shape import ModelShape
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.model_shape import Layer, ModelShape
 from planner.core.plan import MemoryBudget, Plan, Remark
 from planner.core.weights import Weights
 
@@ -117,13 +118,28 @@ class Engine(Protocol):
 
     name: str
     title: str
+    # The releases its tables tell apart, oldest first: the last is the default target.
     versions: tuple[str, ...]
+    # The 8-bit cache type to try when memory is short.
+    eight_bit_cache: str
 
     def check(self, job: Job) -> None:
         """Raises InputError when this engine cannot run the job at all (cache type, parallel size, version)."""
 
     def cache_types(self, job: Job) -> tuple[str, str]:
         """The cache types for keys and values that the job ends up with, "auto" resolved."""
+
+    def default_batch_tokens(self, job: Job) -> int:
+        """Tokens of one pass (n_batch, max_num_batched_tokens) if nobody says otherwise, on this device and version."""
+
+    def layers(self, job: Job) -> tuple[Layer, ...]:
+        """The layers as this engine stores them: a window it ignores is full attention, a draft layer it caches is there."""
+
+    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:
+        """Bytes of one row of `store`, all heads of the whole model, in the job's cache types."""
+
+    def state_bytes(self, job: Job, store: StateStore) -> int:
+        """Bytes of one sequence's state in one layer of the whole model."""
 
     def request_bytes(self, job: Job) -> int:
         """Bytes of the whole model's cache that one request at the job's context needs under this engine's rules."""
