@@ -12,7 +12,10 @@ class Device:
     """One accelerator (or CPU platform). Bandwidth in bytes/s, rates in dense operations per second; None = not known.
 
     `nominal_gb` is the vendor's figure (decimal GB on the box); `memory_bytes` what the driver reports (or the nominal
-    figure in GiB where no report is known, then `memory_grade` is "estimated").
+    figure in GiB where no report is known, then `memory_grade` is "estimated"). It is 0 for a CPU platform of the
+    catalogue, until `catalog.cpu_device` gives it the machine's main memory.
+    `available_bytes` is what a model may use of memory shared with the system, by its default limit or as reported
+    after boot; None where that is all of it, or not known.
     `disputed` names the fields on which sources differ, each with both values in words.
     """
 
@@ -36,6 +39,7 @@ class Device:
     source: str = ""
     checked: str = ""
     disputed: tuple[str, ...] = ()
+    available_bytes: int | None = None
 
     @property
     def is_gpu(self) -> bool:
