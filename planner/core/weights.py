@@ -1,8 +1,36 @@
 """Bytes of the weights: measured file sizes first, tensor headers next, a parameter formula last and marked."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from planner.core import units
+from planner.core.model_shape import ModelShape
 from planner.core.plan import Grade
+from planner.core.readers.parameters import ParameterCount
+from planner.core.weight_formats import CHECKPOINT_FORMATS, DEFAULT_GGUF_QUANT, GGUF_FORMATS, Bits, WeightFormat, weight_format
+
+__all__ = [
+    "CHOICES",
+    "DEFAULT_GGUF_QUANT",
+    "GGUF_FORMATS",
+    "WeightLine",
+    "Weights",
+    "checkpoint_format",
+    "checkpoint_weights",
+    "estimate_weights",
+    "measured_weights",
+    "smaller_formats",
+    "typed_weights",
+]
+
+# What a form offers, largest first; any other known name is accepted as well.
+CHOICES: Final = (
+    "BF16", "FP8", "INT8", "AWQ", "GPTQ", "NVFP4", "MXFP4",
+    "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_K_S", "Q4_0", "IQ4_XS", "Q3_K_M", "Q2_K", "UD-Q4_K_XL", "UD-Q2_K_XL",
+)  # fmt: skip
+# The step down to try when memory is short: those that keep a model usable.
+_SMALLER: Final = {True: ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M"), False: ("BF16", "FP8", "AWQ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +56,110 @@ class Weights:
     low_bytes: int
     high_bytes: int
     lines: tuple[WeightLine, ...] = ()
+
+
+def typed_weights(size_bytes: int, *, quant: str | None = None, parameters: ParameterCount | None = None) -> Weights:
+    """Weights of a size the user gave. A mixture of experts reads the share of its parameters that a token uses."""
+    share = _active_share(parameters) if parameters else 1.0
+    name = weight_format(quant).name if quant else "as given"
+    source = f"{units.gib(size_bytes)}, the size you gave"
+    return Weights(size_bytes, round(size_bytes * share), name, "measured", source, size_bytes, size_bytes)
+
+
+def measured_weights(
+    lines: Sequence[WeightLine],
+    *,
+    quant: str,
+    source: str,
+    parameters: ParameterCount | None = None,
+    active_bytes: int | None = None,
+) -> Weights:
+    """Weights whose bytes are known from tensor headers or files. `active_bytes` where the headers tell it, else by parameters."""
+    size = sum(line.size_bytes for line in lines)
+    share = _active_share(parameters) if parameters else 1.0
+    active = round(size * share) if active_bytes is None else active_bytes
+    return Weights(size, active, quant, "exact", source, size, size, tuple(lines))
+
+
+def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
+    """Parameters × bits for every part of the model. Raises InputError (field "weights_quant") for an unknown format.
+
+    The result is computed where the count is exact and every weight takes the same bits; else estimated: the range has
+    the count's own range and that of the format's bits in it.
+    """
+    fmt = weight_format(quant)
+    size, low, high = (round(_bits(parameters, fmt, end) / 8) for end in ("typical", "low", "high"))
+    low = min(size, round(low * parameters.low / parameters.total))
+    high = max(size, round(high * parameters.high / parameters.total))
+    tower = round(parameters.towers * fmt.towers / 8)
+    lines = (WeightLine("model", size - tower), WeightLine("vision and audio encoder", tower)) if tower else (WeightLine("model", size),)
+    exact = fmt.uniform and parameters.exact
+    return Weights(
+        size_bytes=size,
+        active_bytes=round(_active_bits(parameters, fmt) / 8),
+        format=fmt.name,
+        grade="computed" if exact else "estimated",
+        source=_source(parameters, fmt),
+        low_bytes=size if exact else low,
+        high_bytes=size if exact else high,
+        lines=lines,
+    )
+
+
+def checkpoint_format(shape: ModelShape) -> str:
+    """The format that the checkpoint itself is in: its quantisation, else its dtype as an engine loads it.
+
+    vLLM loads a float32 checkpoint in 16 bits: vLLM 0.33 vllm/config/model.py, _get_and_verify_dtype.
+    """
+    if shape.quantization:
+        return weight_format(shape.quantization, field="model").name
+    return "FP16" if shape.dtype == "float16" else "BF16"
+
+
+def checkpoint_weights(*, shape: ModelShape, parameters: ParameterCount) -> Weights:
+    """An estimate in the checkpoint's own format. Raises InputError for a quantisation that is not known."""
+    return estimate_weights(parameters=parameters, quant=checkpoint_format(shape))
+
+
+def smaller_formats(name: str, *, gguf: bool) -> Iterator[str]:
+    """The common formats with fewer bits than `name`, largest first."""
+    known = GGUF_FORMATS | CHECKPOINT_FORMATS
+    bits = known[name].body.typical if name in known else 16.0
+    for smaller in _SMALLER[gguf]:
+        if known[smaller].body.typical < bits - 0.1:
+            yield smaller
+
+
+def _end(bits: Bits, end: str) -> float:
+    return {"typical": bits.typical, "low": bits.low, "high": bits.high}[end]
+
+
+def _bits(count: ParameterCount, fmt: WeightFormat, end: str) -> float:
+    """Bits of the whole model: Σ parts × bits of the part."""
+    return (
+        count.body * _end(fmt.body, end)
+        + count.experts * _end(fmt.experts, end)
+        + count.embedding * (fmt.table if count.output else fmt.output)
+        + count.output * fmt.output
+        + count.towers * fmt.towers
+    )
+
+
+def _active_bits(count: ParameterCount, fmt: WeightFormat) -> float:
+    """Bits read for one token: the layers, the token's own experts and the output table. Of the input table only a row is read."""
+    return count.body * fmt.body.typical + count.active_experts * fmt.experts.typical + (count.output or count.embedding) * fmt.output
+
+
+def _active_share(count: ParameterCount) -> float:
+    read = count.body + count.active_experts + (count.output or count.embedding)
+    return min(1.0, read / count.total) if count.total else 1.0
+
+
+def _source(count: ParameterCount, fmt: WeightFormat) -> str:
+    parts = f"{count.total:,} parameters" + ("" if count.exact else " (estimated)")
+    if fmt.uniform:
+        return f"{parts} × {fmt.output:g} bits"
+    inside = f"{fmt.body.typical:g} bits in the layers"
+    if count.experts and fmt.experts != fmt.body:
+        inside += f", {fmt.experts.typical:g} in the experts"
+    return f"{parts}: {inside}, {fmt.output:g} in the output table ({fmt.name})"
