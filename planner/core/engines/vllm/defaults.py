@@ -1,0 +1,47 @@
+"""The values vLLM takes when nobody sets them: batch sizes by the card, element types by its generation."""
+
+from typing import Final
+
+from planner.core.engines.vllm.versions import Rules
+from planner.core.hardware import Device
+from planner.core.model_shape import ModelShape
+from planner.core.units import GIB
+
+# Models that cannot run in float16 and fall back to float32 where bfloat16 is missing (the family of the name).
+_NO_FLOAT16: Final = ("gemma2", "gemma3", "gemma4", "gemma3n", "glm4", "plamo2")
+
+
+def compute_capability(device: Device) -> tuple[int, int] | None:
+    """(9, 0) for `9.0`; None for what is no CUDA device or not known."""
+    major, _, minor = device.compute_capability.partition(".")
+    return (int(major), int(minor or 0)) if major.isdecimal() and (minor or "0").isdecimal() else None
+
+
+def batch_defaults(device: Device, rules: Rules) -> tuple[int, int]:
+    """(max_num_seqs, max_num_batched_tokens) of `vllm serve` on this card.
+
+    Source: vLLM 0.32 engine/arg_utils.py, EngineArgs.get_batch_defaults (0.33 for GB10).
+    """
+    small = (256, 2048)
+    if rules.since(0, 33) and compute_capability(device) == (12, 1):
+        return small
+    if rules.large_gpu_tier and device.memory_bytes >= 160 * GIB:
+        return 1024, 16384
+    if device.memory_bytes >= 70 * GIB and "a100" not in device.name.lower():
+        return 1024, 8192
+    return small
+
+
+def model_dtype(shape: ModelShape, device: Device, given: str | None) -> str:
+    """The element type the model computes in, `--dtype auto` resolved.
+
+    Source: vLLM 0.32 config/model.py, _resolve_auto_dtype: float32 checkpoints run in float16; bfloat16 needs compute
+    capability 8.0, below it float16 (float32 for models that cannot run in float16).
+    """
+    if given not in {None, "auto"}:
+        return {"half": "float16", "float": "float32"}.get(given or "", given or "")
+    dtype = "float16" if shape.dtype == "float32" else shape.dtype
+    capability = compute_capability(device)
+    if dtype == "bfloat16" and device.runs_cuda and capability is not None and capability < (8, 0):
+        return "float32" if shape.model_type.startswith(_NO_FLOAT16) else "float16"
+    return dtype

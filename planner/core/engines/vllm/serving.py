@@ -1,0 +1,177 @@
+"""What a server for the job really runs with: its command line first, then the planner's choice, then vLLM's defaults."""
+
+from dataclasses import dataclass
+
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.contract import Job
+from planner.core.engines.vllm import arguments, cache_types
+from planner.core.engines.vllm.arguments import Arguments
+from planner.core.engines.vllm.cache_types import DTYPE_BYTES, CacheType
+from planner.core.engines.vllm.defaults import batch_defaults, compute_capability, model_dtype
+from planner.core.engines.vllm.versions import Rules, rules_of
+from planner.core.errors import InputError
+from planner.core.hardware import Device
+from planner.core.model_shape import ModelShape
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The settled configuration of one server. Names as in vLLM's own configuration classes."""
+
+    rules: Rules
+    shape: ModelShape
+    device: Device
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    gpu_memory_utilization: float
+    kv_cache_memory_bytes: int | None
+    num_gpu_blocks_override: int | None
+    cache_type: CacheType
+    mamba_cache_dtype: str
+    mamba_ssm_cache_dtype: str
+    block_size: int | None
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    data_parallel_size: int
+    decode_context_parallel_size: int
+    enable_prefix_caching: bool
+    hybrid_manager: bool
+    sliding_window: bool
+    async_scheduling: bool
+    num_speculative_tokens: int
+    drafts_with_model: bool
+    cuda_graphs: bool
+
+    @property
+    def in_flight_tokens(self) -> int:
+        """Tokens that may be scheduled and not yet settled. Source: vLLM 0.32 config/vllm.py, max_in_flight_tokens."""
+        batches = 1
+        if self.rules.reserves_every_batch:
+            batches = self.pipeline_parallel_size
+            if self.async_scheduling and batches == 1:
+                batches = 2
+        return batches * self.max_num_batched_tokens
+
+    @property
+    def keeps_state_history(self) -> bool:
+        """Whether recurrent layers keep states for prefix caching (`mamba_cache_mode` “align”)."""
+        return self.enable_prefix_caching and self.rules.keeps_state_history
+
+    @property
+    def blackwell(self) -> bool:
+        capability = compute_capability(self.device)
+        return capability is not None and capability[0] == 10
+
+
+def settle(job: Job, slots: int = 0) -> Serving:
+    """The configuration of a server for `job` with `slots` slots (0: vLLM's own default for the card).
+
+    Raises InputError for values that vLLM refuses.
+    """
+    rules = rules_of(job.version)
+    given = arguments.parse(job.engine_args)
+    device = job.node.device
+    max_model_len = _max_model_len(given, job)
+    seqs, batched = _batch(given, job, rules, slots=slots, max_model_len=max_model_len)
+    dtype = model_dtype(job.shape, device, given.dtype)
+    if dtype not in DTYPE_BYTES:
+        raise InputError(f"vLLM has no --dtype {dtype}: use bfloat16, float16 or float32.", field="engine_args")
+    draft = given.speculative_config or {}
+    method, tokens = str(draft.get("method", "")), draft.get("num_speculative_tokens", 0)
+    if not str(tokens).isdecimal() or not 0 <= int(tokens) <= 64:
+        raise InputError("num_speculative_tokens is a whole number up to 64.", field="engine_args")
+    return Serving(
+        rules=rules,
+        shape=job.shape,
+        device=device,
+        max_model_len=max_model_len,
+        max_num_seqs=seqs,
+        max_num_batched_tokens=batched,
+        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or rules.default_utilization,
+        kv_cache_memory_bytes=given.kv_cache_memory_bytes or job.cache_memory_bytes,
+        num_gpu_blocks_override=given.num_gpu_blocks_override,
+        cache_type=_cache_type(given, job, rules, dtype),
+        mamba_cache_dtype=_state_dtype(given.mamba_cache_dtype, dtype),
+        mamba_ssm_cache_dtype=given.mamba_ssm_cache_dtype or "auto",
+        block_size=given.block_size,
+        tensor_parallel_size=given.tensor_parallel_size or job.tensor_parallel,
+        pipeline_parallel_size=given.pipeline_parallel_size or job.pipeline_parallel,
+        data_parallel_size=given.data_parallel_size or 1,
+        decode_context_parallel_size=given.decode_context_parallel_size or 1,
+        enable_prefix_caching=_prefix_caching(given, job.shape),
+        hybrid_manager=not given.disable_hybrid_kv_cache_manager,
+        sliding_window=not given.disable_sliding_window,
+        async_scheduling=given.async_scheduling is not False and not method.startswith(("ngram", "medusa", "suffix")),
+        num_speculative_tokens=int(tokens),
+        drafts_with_model=bool(method) and method in {"mtp", "deepseek_mtp", "qwen3_next_mtp", "glm4_moe_mtp", "ernie_mtp"},
+        cuda_graphs=not given.enforce_eager and str((given.compilation_config or {}).get("cudagraph_mode", "")).upper() != "NONE",
+    )
+
+
+def _max_model_len(given: Arguments, job: Job) -> int:
+    if given.max_model_len == -1:
+        return job.shape.max_context or job.context_tokens
+    return given.max_model_len or job.context_tokens
+
+
+def _batch(given: Arguments, job: Job, rules: Rules, *, slots: int, max_model_len: int) -> tuple[int, int]:
+    """(max_num_seqs, max_num_batched_tokens). Source of the two limits: vLLM 0.32 engine/arg_utils.py, _set_default_max_num…"""
+    default_seqs, default_batched = batch_defaults(job.node.device, rules)
+    if given.performance_mode == "throughput":
+        default_seqs, default_batched = 2 * default_seqs, 2 * default_batched
+    seqs = given.max_num_seqs or slots or default_seqs
+    batched = given.max_num_batched_tokens or job.batch_tokens or min(seqs * max_model_len, default_batched)
+    if given.enable_chunked_prefill is False:
+        batched = given.max_num_batched_tokens or max(batched, max_model_len)
+        if batched < max_model_len:
+            raise InputError(
+                f"Without chunked prefill vLLM wants --max-num-batched-tokens ({batched:,}) of at least --max-model-len ({max_model_len:,}).",
+                field="engine_args",
+            )
+    if not given.max_num_seqs:
+        seqs = min(seqs, batched)
+    if batched < seqs:
+        raise InputError(
+            f"vLLM wants --max-num-batched-tokens ({batched:,}) of at least --max-num-seqs ({seqs:,}): every running request takes a token.",
+            field="engine_args",
+        )
+    return seqs, batched
+
+
+def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str) -> CacheType:
+    if job.cache_type_k != job.cache_type_v:
+        raise InputError("vLLM keeps keys and values in one type: choose the same for both.", field="cache_type_v")
+    shape = job.shape
+    name = cache_types.resolve(given.kv_cache_dtype or job.cache_type_k, rules)
+    if name == "auto" and shape.cache_dtype is not None:
+        name = cache_types.resolve(shape.cache_dtype, rules)
+    if name in cache_types.FP8 and any(isinstance(s, TokenStore) and s.kind == "indexer" for s in shape.stores()) and _latent(shape):
+        name = "fp8_ds_mla"
+    if shape.model_type == "falcon":
+        name = "auto"
+    return CacheType(name=name, model_dtype=dtype)
+
+
+def _latent(shape: ModelShape) -> bool:
+    return any(isinstance(store, TokenStore) and store.kind == "latent" for store in shape.stores())
+
+
+def _state_dtype(given: str | None, dtype: str) -> str:
+    if given in {None, "auto"}:
+        return dtype
+    if given not in DTYPE_BYTES:
+        raise InputError(f"vLLM has no --mamba-cache-dtype {given}: use auto, float32, float16 or bfloat16.", field="engine_args")
+    return given
+
+
+def _prefix_caching(given: Arguments, shape: ModelShape) -> bool:
+    """On for decoders and hybrids; off for encoder-decoders and models without attention.
+
+    Source: vLLM 0.32 config/model.py, is_prefix_caching_supported.
+    """
+    if given.enable_prefix_caching is not None:
+        return given.enable_prefix_caching
+    stores = tuple(shape.stores())
+    attention = [store for store in stores if isinstance(store, TokenStore)]
+    return (bool(attention) and not any(store.kind == "cross" for store in attention)) or not any(isinstance(s, StateStore) for s in stores)
