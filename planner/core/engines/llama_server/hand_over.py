@@ -1,0 +1,127 @@
+"""What an operator takes away for llama-server: the settings, the files that carry them, and the commands around them."""
+
+from typing import Final
+
+from planner.core import units
+from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines._env_file import Variable, env_file
+from planner.core.engines._place import Place, read_place
+from planner.core.engines._systemd import Command, Entry, Section, unit, variable
+from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.llama_server.settings import model_file, served_from_hub, settings
+from planner.core.plan import Plan
+
+PROGRAM: Final = "/usr/local/bin/llama-server"
+PORT: Final = 8080
+DAEMON: Final = _unit.Daemon(
+    name="llama-server",
+    title="llama-server",
+    documentation="https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
+    ready_seconds=60,
+)
+
+
+def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> HandOver:
+    """Settings, files and commands of the plan. Raises InputError for text that a file cannot hold."""
+    place = read_place(plan)
+    chosen = settings(plan, job, place)
+    files = _files(plan, job, place, chosen, origin=origin)
+    address = _unit.client_address(place, place.port or PORT)
+    expect = engine.expect(job, plan.fit.slots)
+    return HandOver(
+        settings=chosen,
+        command=_shell.command(["llama-server", *(word for setting in chosen for word in _arguments.words(setting))]),
+        files=files,
+        apply=_apply(plan, job, place, files),
+        verify=(
+            _steps.syntax(DAEMON),
+            _steps.environment(DAEMON, _arguments.variables(chosen)),
+            _steps.health(address),
+            *_steps.start_up_lines(DAEMON, expect),
+            *_steps.answers(address, place.name, plan.fit.slots),
+        ),
+        undo=_steps.undo(DAEMON),
+        expect=expect,
+    )
+
+
+def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
+    """The unit says what runs and as whom; the drop-in carries the plan, so that a new plan is one new file."""
+    head = _reasons.head(plan, origin=origin)
+    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    on_command_line = tuple(setting for setting in chosen if setting.env is None)
+    service = _unit.service_section(
+        DAEMON,
+        job.node,
+        place=place,
+        command=Command(
+            "ExecStart",
+            (PROGRAM,),
+            _arguments.arguments(on_command_line),
+            why=f"Every option that has a variable stands in {DAEMON.drop_in_path}; without it this starts as a router with no model.",
+        ),
+        start=start,
+        weight_bytes=job.weights.size_bytes,
+        environment=(
+            Entry("Environment", variable("LLAMA_CACHE", f"{DAEMON.home}/cache"), "Downloaded models stay in the service's own folder."),
+            _unit.secrets(DAEMON),
+        ),
+        health_address=_unit.client_address(place, place.port or PORT),
+    )
+    full = unit(
+        [*head, "The unit. Its settings are in the drop-in beside it."],
+        (_unit.unit_section(DAEMON, job.node, model=place.name, start=start), service, _unit.INSTALL),
+    )
+    drop_in = unit(
+        [
+            *head,
+            "The settings, for our unit or for one that exists already.",
+            "A flag in that unit's ExecStart wins over a variable here: take such flags out of it.",
+        ],
+        (Section("Service", _arguments.environment(chosen)),),
+    )
+    secrets = env_file(
+        [*head, "Secrets: root reads this file, mode 0600. Nothing here stands on a command line or in a unit."],
+        (
+            Variable("LLAMA_API_KEY", None, "Clients must send this key. Needed as soon as others can reach the address."),
+            Variable("HF_TOKEN", None, "Only for a gated or private model."),
+        ),
+    )
+    return (
+        File(DAEMON.unit_path, full, "The service: what runs, as whom, and what it may touch."),
+        File(DAEMON.drop_in_path, drop_in, "The settings of this plan; with an existing unit it is all you need."),
+        File(DAEMON.secrets_path, secrets, "Keys, outside the unit.", mode=0o600),
+    )
+
+
+def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
+    full, drop_in, secrets = files
+    return (
+        Step(
+            f"{PROGRAM} --version",
+            f"“version: {plan.engine.version.removeprefix('b')} (…)”",
+            "The options are those of this build; another may not know them all.",
+        ),
+        _steps.create_user(DAEMON),
+        *_model(job, place),
+        _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
+        _steps.install(full, why="The unit. Leave it out where the machine has one for llama-server already."),
+        _steps.install(drop_in, why="The settings of this plan."),
+        *_steps.start(DAEMON),
+    )
+
+
+def _model(job: Job, place: Place) -> tuple[Step, ...]:
+    if place.path is not None:
+        return _steps.readable(DAEMON, place)
+    if served_from_hub(place):
+        return ()
+    target = model_file(job, place)
+    name = target.rsplit("/", 1)[-1]
+    return (
+        Step(
+            f"sudo install -D -m 0644 {_shell.quote(name)} {_shell.quote(target)}",
+            "nothing",
+            f"The GGUF file of {place.name}, {units.gib(job.weights.size_bytes)}: download or convert it, then put it where the plan expects it.",
+        ),
+    )

@@ -1,0 +1,124 @@
+"""What an operator takes away for Ollama: the settings, the files that carry them, and the commands around them."""
+
+from typing import Final
+
+from planner.core import units
+from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines._place import Place, read_place
+from planner.core.engines._systemd import Command, Section, unit
+from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.ollama.settings import PORT, settings
+from planner.core.plan import Plan
+
+PROGRAM: Final = "/usr/local/bin/ollama"
+DAEMON: Final = _unit.Daemon(name="ollama", title="Ollama", documentation="https://docs.ollama.com/", ready_seconds=30)
+
+
+def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> HandOver:
+    """Settings, files and commands of the plan. Raises InputError for text that a file cannot hold."""
+    place = read_place(plan)
+    chosen = settings(plan, job, place)
+    files = _files(plan, job, place, chosen, origin=origin)
+    address = _unit.client_address(place, place.port or PORT)
+    variables = _arguments.variables(chosen)
+    expect = engine.expect(job, plan.fit.slots)
+    name = model_name(place)
+    return HandOver(
+        settings=chosen,
+        command=_shell.command(["ollama", "serve"], variables),
+        files=files,
+        apply=_apply(place, files),
+        verify=(
+            _steps.syntax(DAEMON),
+            _steps.environment(DAEMON, variables),
+            *_steps.answers(address, name, plan.fit.slots),
+            _processor(job),
+            *_steps.start_up_lines(DAEMON, expect),
+        ),
+        undo=_steps.undo(DAEMON),
+        expect=expect,
+    )
+
+
+def model_name(place: Place) -> str:
+    """The model's name in Ollama: a GGUF repository by its address, anything else by a local name."""
+    if place.path is None and place.hub_id is not None and "gguf" in place.hub_id.lower():
+        return f"hf.co/{place.hub_id}"
+    return place.slug.lower()
+
+
+def _processor(job: Job) -> Step:
+    where = "100% GPU" if job.node.has_gpu else "100% CPU"
+    short = (
+        "A share of CPU there means that memory ran short, and every answer waits for the CPU's part."
+        if job.node.has_gpu
+        else "This machine has no GPU."
+    )
+    return Step("ollama ps", f"{where} in the PROCESSOR column", short)
+
+
+def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
+    head = _reasons.head(plan, origin=origin)
+    drop_in = unit(
+        [*head, "The settings, for the unit that Ollama's installer writes. An export in a shell never reaches that service."],
+        (Section("Service", _arguments.environment(chosen)),),
+    )
+    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    service = _unit.service_section(
+        DAEMON,
+        job.node,
+        place=place,
+        command=Command("ExecStart", (PROGRAM, "serve"), (), why=f"The settings are in {DAEMON.drop_in_path}."),
+        start=start,
+        weight_bytes=job.weights.size_bytes,
+    )
+    full = unit(
+        [*head, "A whole unit, for a machine where Ollama's installer did not write one."],
+        (_unit.unit_section(DAEMON, job.node, model=place.name, start=start), service, _unit.INSTALL),
+    )
+    files = [
+        File(DAEMON.drop_in_path, drop_in, "The settings of this plan; with Ollama's own unit it is all you need."),
+        File(DAEMON.unit_path, full, "Only for a machine without an ollama.service."),
+    ]
+    if place.path is not None:
+        files.append(_modelfile(place, job))
+    return tuple(files)
+
+
+def _modelfile(place: Place, job: Job) -> File:
+    text = f"# {model_name(place)}: {units.gib(job.weights.size_bytes)} of weights. The context is the server's: no num_ctx here.\nFROM {place.path}\n"
+    return File(f"/etc/ollama/{model_name(place)}.Modelfile", text, "Gives your file a name in Ollama.")
+
+
+def _apply(place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
+    drop_in, full, *modelfile = files
+    return (
+        Step(
+            f"test -e {full.path} || ls /usr/lib/systemd/system/ollama.service",
+            "nothing, or the unit's path; an error where there is none",
+            "Does this machine have a unit for Ollama?",
+        ),
+        _steps.create_user(DAEMON),
+        _steps.install(full, why="Only where the command before found none."),
+        _steps.install(drop_in, why="The settings of this plan."),
+        *_steps.start(DAEMON),
+        *_model(place, modelfile),
+    )
+
+
+def _model(place: Place, modelfile: list[File]) -> tuple[Step, ...]:
+    name = _shell.quote(model_name(place))
+    if modelfile:
+        return (
+            _steps.install(modelfile[0], why="Says which file the model is made of."),
+            Step(f"ollama create {name} -f {_shell.quote(modelfile[0].path)}", "success", "Gives your file a name in Ollama."),
+        )
+    if name.startswith("hf.co/"):
+        return (Step(f"ollama pull {name}", "success", "Downloads the model from the Hub."),)
+    return (
+        Step(
+            f"ollama show {name}",
+            "its parameters, quantisation and context length",
+            "Under another name? `ollama list` has it: use that name below. Not there yet? Pull it, or create it from a GGUF file.",
+        ),
+    )

@@ -1,0 +1,132 @@
+"""What an operator takes away for vLLM: the settings, the files that carry them, and the commands around them."""
+
+from typing import Final
+
+from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines._env_file import Variable, env_file
+from planner.core.engines._place import Place, read_place
+from planner.core.engines._systemd import Command, Entry, Section, unit, variable
+from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.vllm.settings import settings
+from planner.core.plan import Plan
+
+PROGRAM: Final = "/opt/vllm/bin/vllm"
+PORT: Final = 8000
+# Compiling the model and capturing CUDA graphs take one to three minutes on most cards.
+DAEMON: Final = _unit.Daemon(name="vllm", title="vLLM", documentation="https://docs.vllm.ai/", ready_seconds=240)
+
+
+def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> HandOver:
+    """Settings, files and commands of the plan. Raises InputError for text that a file cannot hold."""
+    place = read_place(plan)
+    chosen = settings(plan, job, place)
+    files = _files(plan, job, place, chosen, origin=origin)
+    address = _unit.client_address(place, place.port or PORT)
+    expect = engine.expect(job, plan.fit.slots)
+    words = [word for setting in chosen for word in _arguments.words(setting)]
+    return HandOver(
+        settings=chosen,
+        command=_shell.command(["vllm", "serve", place.model, *words]),
+        files=files,
+        apply=_apply(plan, place, files),
+        verify=(
+            _steps.syntax(DAEMON),
+            _steps.arguments(DAEMON, _shell.command(["serve", place.model, *words[:4]]) + " …"),
+            _steps.health(address),
+            *_steps.start_up_lines(DAEMON, expect),
+            *_steps.answers(address, place.name, plan.fit.slots),
+        ),
+        undo=_steps.undo(DAEMON),
+        expect=expect,
+    )
+
+
+def _command(place: Place, chosen: tuple[Setting, ...]) -> Command:
+    return Command("ExecStart", (PROGRAM, "serve", place.model), _arguments.arguments(chosen))
+
+
+def _environment() -> tuple[Entry, ...]:
+    return (
+        Entry(
+            "Environment",
+            variable("HF_HOME", f"{DAEMON.home}/huggingface"),
+            "Downloaded models stay in the service's own folder, whoever downloads them.",
+        ),
+        _unit.secrets(DAEMON),
+    )
+
+
+def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
+    head = _reasons.head(plan, origin=origin)
+    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    address = _unit.client_address(place, place.port or PORT)
+    service = _unit.service_section(
+        DAEMON,
+        job.node,
+        place=place,
+        command=_command(place, chosen),
+        start=start,
+        weight_bytes=job.weights.size_bytes,
+        environment=_environment(),
+        health_address=address,
+    )
+    full = unit(
+        [*head, "A whole unit, for a machine that has none for vLLM."],
+        (_unit.unit_section(DAEMON, job.node, model=place.name, start=start), service, _unit.INSTALL),
+    )
+    reset = Entry("ExecStart", "", "An empty line first takes the unit's own command away; otherwise there would be two.")
+    drop_in = unit(
+        [*head, "A drop-in for a vLLM unit that exists already: it replaces the command line and keeps the rest."],
+        (Section("Service", (*_environment(), reset, _command(place, chosen))),),
+    )
+    secrets = env_file(
+        [*head, "Secrets: root reads this file, mode 0600. Nothing here stands on a command line or in a unit."],
+        (
+            Variable("VLLM_API_KEY", None, "Clients must send this key to /v1. Needed as soon as others can reach the address."),
+            Variable("HF_TOKEN", None, "Only for a gated or private model."),
+        ),
+    )
+    return (
+        File(DAEMON.unit_path, full, "A new service with everything in it."),
+        File(DAEMON.drop_in_path, drop_in, "Instead of the unit, where the machine has one for vLLM already."),
+        File(DAEMON.secrets_path, secrets, "Keys, outside the unit.", mode=0o600),
+    )
+
+
+def _apply(plan: Plan, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
+    full, drop_in, secrets = files
+    return (
+        Step(
+            f"sudo python3 -m venv /opt/vllm && sudo /opt/vllm/bin/pip install vllm=={_shell.quote(plan.engine.version)}",
+            f"“Successfully installed … vllm-{plan.engine.version} …”",
+            "This version: another one may not know every option.",
+        ),
+        _steps.create_user(DAEMON),
+        Step(f"sudo install -d -o {DAEMON.name} -g {DAEMON.name} {DAEMON.home}", "nothing", "The folder for models and caches."),
+        *_download(place),
+        *_steps.readable(DAEMON, place),
+        _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
+        _steps.install(full, why="The unit. Where the machine has one for vLLM already, take the next command instead."),
+        _steps.install(drop_in, why="Only where a vllm.service exists already, instead of the command above."),
+        *_steps.start(DAEMON),
+    )
+
+
+def _download(place: Place) -> tuple[Step, ...]:
+    if place.hub_id is None:
+        return ()
+    revision = ["--revision", place.revision] if place.revision else []
+    words = [
+        "sudo",
+        "-u",
+        DAEMON.name,
+        "env",
+        f"HF_HOME={DAEMON.home}/huggingface",
+        "/opt/vllm/bin/hf",
+        "download",
+        place.hub_id,
+        *revision,
+    ]
+    return (
+        Step(_shell.command(words), "the folder of the download", "Before the first start, so that the start has to read the disk only."),
+    )
