@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from planner.core.hardware import Node
 from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.hardware import Node
 from planner.core.model_shape import Layer, ModelShape
 from planner.core.plan import MemoryBudget, Plan, Remark
 from planner.core.weights import Weights
@@ -122,6 +122,9 @@ class Engine(Protocol):
     versions: tuple[str, ...]
     # The 8-bit cache type to try when memory is short.
     eight_bit_cache: str
+    # It loads GGUF files (else the checkpoint's own safetensors), and it can split every layer over the devices.
+    serves_gguf: bool
+    splits_tensors: bool
 
     def check(self, job: Job) -> None:
         """Raises InputError when this engine cannot run the job at all (cache type, parallel size, version)."""

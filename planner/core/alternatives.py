@@ -1,0 +1,145 @@
+"""The smallest changes that would make a plan fit, each tried out and with what it gains."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from planner.core import catalog, units
+from planner.core import weights as weighing
+from planner.core.draft import Draft, Source, draft
+from planner.core.errors import InputError
+from planner.core.plan import Alternative
+from planner.core.readers.hf_config import read_shape
+from planner.core.readers.parameters import parameter_count
+from planner.core.request import PlanRequest
+
+_SHORTEST_CONTEXT: Final = 1024
+_CONTEXT_STEP: Final = 256
+_MOST: Final = 3
+
+Changes = dict[str, Any]
+Try = Callable[[Changes], Draft | None]
+
+
+def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alternative, ...]:
+    """Up to three changes, smallest first, that bring more slots; none where the plan fits already."""
+    if now.fit.verdict == "fits" or now.capacity.limit == "engine":
+        return ()
+
+    def tried(changes: Changes) -> Draft | None:
+        """The draft under changed inputs, None where the engine cannot run that."""
+        try:
+            return draft(request.model_copy(update=changes), source, now.engine)
+        except InputError:
+            return None
+
+    found: list[Alternative] = []
+    for make in (_shorter_context, _eight_bit_cache, _smaller_weights, _more_cards):
+        alternative = make(request, now, tried)
+        if alternative and alternative.slots_that_fit > now.fit.slots_that_fit:
+            found.append(alternative)
+    if len(found) < _MOST and now.fit.verdict == "does_not_fit":
+        found.extend(_smaller_models(request, now))
+    found.sort(key=lambda alternative: alternative.slots_that_fit < now.fit.slots_needed)
+    return tuple(found[:_MOST])
+
+
+def _gain(now: Draft, then: Draft) -> str:
+    wanted, fits = now.fit.slots_needed, then.fit.slots_that_fit
+    slots = f"{fits} slot{'s' if fits != 1 else ''} fit instead of {now.fit.slots_that_fit}"
+    return f"{slots}, enough for the {wanted} you want" if fits >= wanted else f"{slots}, still short of the {wanted} you want"
+
+
+def _shorter_context(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+    """The longest context, in steps of 256 tokens, at which the slots that are needed fit."""
+    low, high = _SHORTEST_CONTEXT // _CONTEXT_STEP, (request.context - 1) // _CONTEXT_STEP
+    best: tuple[int, Draft] | None = None
+    while low <= high:
+        middle = (low + high) // 2
+        then = tried({"context": middle * _CONTEXT_STEP})
+        if then and then.fit.slots_that_fit >= now.fit.slots_needed:
+            best, low = (middle * _CONTEXT_STEP, then), middle + 1
+        else:
+            high = middle - 1
+    if best is None:
+        return None
+    context, then = best
+    return Alternative(
+        change=f"{context:,} tokens of context instead of {request.context:,}",
+        why=f"{_gain(now, then)}. Conversations longer than that are cut.",
+        slots_that_fit=then.fit.slots_that_fit,
+        changes=(("context", context),),
+    )
+
+
+def _eight_bit_cache(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+    cache_type = now.engine.eight_bit_cache
+    then = None if cache_type in now.engine.cache_types(now.job) else tried({"cache_type": cache_type})
+    if then is None:
+        return None
+    return Alternative(
+        change=f"An 8-bit KV cache ({cache_type})",
+        why=f"{_gain(now, then)}. It costs little quality for most models; check yours.",
+        slots_that_fit=then.fit.slots_that_fit,
+        changes=(("cache_type", cache_type),),
+    )
+
+
+def _smaller_weights(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+    """The first smaller weight format that reaches the slots needed, else the smallest there is."""
+    best: tuple[str, Draft] | None = None
+    for quant in weighing.smaller_formats(now.job.weights.format, gguf=now.engine.serves_gguf):
+        then = tried({"weights_quant": quant, "weights_size": None})
+        if then and then.job.weights.size_bytes < now.job.weights.size_bytes:
+            best = quant, then
+            if then.fit.slots_that_fit >= now.fit.slots_needed:
+                break
+    if best is None:
+        return None
+    quant, then = best
+    return Alternative(
+        change=f"Weights in {quant} (about {units.gib(then.job.weights.size_bytes)} instead of {units.gib(now.job.weights.size_bytes)})",
+        why=f"{_gain(now, then)}. Fewer bits cost some quality: compare answers before you settle.",
+        slots_that_fit=then.fit.slots_that_fit,
+        changes=(("weights_quant", quant), ("weights_size", None)),
+    )
+
+
+def _more_cards(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+    """The next number of equal cards that this engine can use."""
+    if not now.job.node.has_gpu:
+        return None
+    have = len(now.job.node.devices)
+    for count in range(have + 1, 2 * have + 1):
+        then = tried({"count": count, "tensor_parallel": None, "pipeline_parallel": None})
+        if then:
+            more = count - have
+            return Alternative(
+                change=f"{more} more {now.job.node.device.name}" + (f" ({count} in all)" if have > 1 or more > 1 else ""),
+                why=f"{_gain(now, then)}.",
+                slots_that_fit=then.fit.slots_that_fit,
+                changes=(("count", count), ("tensor_parallel", None), ("pipeline_parallel", None)),
+            )
+    return None
+
+
+def _smaller_models(request: PlanRequest, now: Draft) -> Iterator[Alternative]:
+    """The largest catalogue model, of the same maker where there is one, that this machine serves to these people."""
+    size = now.job.weights.size_bytes
+    maker = request.model.partition("/")[0].lower()
+    entries = sorted(catalog.models().values(), key=lambda m: (not m.id.lower().startswith(maker + "/"), -(m.parameters or 0)))
+    for entry in entries:
+        changes: Changes = {"model": entry.id, "config": None, "revision": None, "weights_size": None, "bytes_per_token": None}
+        try:
+            shape = read_shape(entry.config)
+            smaller = Source(entry.id, None, shape, parameter_count(entry.config), entry.source)
+            then = draft(request.model_copy(update=changes), smaller, now.engine)
+        except InputError:
+            continue
+        if then.job.weights.size_bytes < size and then.fit.verdict != "does_not_fit":
+            yield Alternative(
+                change=f"A smaller model: {entry.id} in {then.job.weights.format}",
+                why=f"{_gain(now, then)}. Its weights take {units.gib(then.job.weights.size_bytes)} instead of {units.gib(size)}.",
+                slots_that_fit=then.fit.slots_that_fit,
+                changes=tuple(changes.items()),
+            )
+            return

@@ -1,0 +1,234 @@
+"""A draft: one engine's answer to a request, far enough that engines and changes of the request can be compared."""
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import Final
+
+from planner.core import catalog, units
+from planner.core import fit as fitting
+from planner.core import speed as speeds
+from planner.core import weights as weighing
+from planner.core.engines.contract import Capacity, Engine, Job
+from planner.core.errors import InputError
+from planner.core.hardware import Node
+from planner.core.model_shape import ModelShape
+from planner.core.plan import Figure, Fit, Remark, Speed, Workload
+from planner.core.readers.parameters import ParameterCount
+from planner.core.request import PlanRequest
+from planner.core.weights import Weights
+from planner.core.workload import duty_cycle, workload
+# The prompt that prefill rates are estimated for when no length is given: attention adds little to the work below that.
+_PROMPT_TOKENS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The model a request names, found and read. `where` says from what; `weights_files` are exact sizes by format."""
+
+    id: str
+    revision: str | None
+    shape: ModelShape
+    parameters: ParameterCount | None
+    where: str
+    weights_files: tuple[Weights, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan for one engine up to the point where engines can be compared."""
+
+    engine: Engine
+    job: Job
+    load: Workload
+    speed: Speed
+    capacity: Capacity
+    fit: Fit
+    batch_why: str
+    remarks: tuple[Remark, ...]
+
+
+def machine(request: PlanRequest) -> Node:
+    """The machine of a request: a catalogue device × count, memory typed by hand × count, or a CPU with its RAM."""
+    if request.device:
+        slug, count = catalog.parse_machine(request.device)
+        if count > 1 and request.count > 1 and count != request.count:
+            raise InputError(f"“{request.device}” says {count} devices and the count says {request.count}: give one of them.", field="count")
+        device = catalog.device(slug)
+        count = max(count, request.count)
+        if not device.is_gpu and request.ram is None:
+            raise InputError(f"{device.name} is a CPU: say how much RAM the machine has.", field="ram")
+        if not device.is_gpu:
+            device = replace(device, memory_bytes=request.ram or 0, memory_grade="user")
+            return Node((device,), request.ram)
+        if request.gpu_memory:
+            device = replace(device, memory_bytes=request.gpu_memory, memory_grade="user")
+        return Node((device,) * count, request.ram)
+    if request.gpu_memory:
+        return Node((catalog.custom_device(request.gpu_memory),) * request.count, request.ram)
+    if request.ram:
+        return Node((catalog.cpu_device(request.ram),), request.ram)
+    raise InputError("Say what it runs on: a device from the catalogue, GPU memory, or RAM for a machine without a GPU.", field="device")
+
+
+def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
+    """Bytes typed in, else a known file of the wanted format, else parameters × bits; the checkpoint's own format where it can be served."""
+    if request.weights_size:
+        return weighing.typed_weights(request.weights_size, quant=request.weights_quant, parameters=source.parameters)
+    wanted = request.weights_quant or (weighing.DEFAULT_GGUF_QUANT if engine.serves_gguf else weighing.checkpoint_format(source.shape))
+    known = next((w for w in source.weights_files if w.format.lower() == wanted.lower()), None)
+    if known:
+        return known
+    if source.parameters is None:
+        raise InputError("The size of the weights is not known for this model: give it, for example 16.4GB.", field="weights_size")
+    return weighing.estimate_weights(parameters=source.parameters, quant=wanted)
+
+
+def _parallel(request: PlanRequest, node: Node, engine: Engine) -> tuple[int, int]:
+    """Tensor and pipeline parallel sizes: those given, else all devices in one tensor-parallel group where the engine has it."""
+    pipeline = request.pipeline_parallel or 1
+    if engine.splits_tensors:
+        return request.tensor_parallel or max(1, len(node.devices) // pipeline), pipeline
+    return 1, 1
+
+
+def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Job:
+    tensor, pipeline = _parallel(request, node, engine)
+    return Job(
+        shape=source.shape,
+        weights=_weights(request, source, engine),
+        node=node,
+        context_tokens=request.context,
+        version=request.engine_version or engine.versions[-1],
+        cache_type_k=request.cache_type_k or request.cache_type,
+        cache_type_v=request.cache_type_v or request.cache_type,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        memory_utilization=request.memory_utilization,
+        cache_memory_bytes=request.cache_memory,
+        engine_args=_arguments(request),
+    )
+
+
+def _arguments(request: PlanRequest) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(request.engine_args))
+    except ValueError:
+        raise InputError("The engine's command line has a quote that is never closed.", field="engine_args") from None
+
+
+def _check_context(request: PlanRequest, shape: ModelShape) -> None:
+    if shape.max_context and request.context > shape.max_context:
+        raise InputError(
+            f"The model was trained for {shape.max_context:,} tokens (max_position_embeddings): "
+            f"a context of {request.context:,} is beyond it. Choose at most {shape.max_context:,}.",
+            field="context",
+        )
+
+
+def _load(request: PlanRequest, rates: Speed) -> tuple[Workload, tuple[Remark, ...]]:
+    """The workload from durations, or from token counts and the speeds where those are given instead."""
+    generate, turn = duty_cycle(request)
+    remarks = []
+    if request.generate_seconds is None and request.output_tokens:
+        if rates.decode_rate is None or (rates.prefill_rate is None and request.prompt_tokens):
+            raise InputError(
+                "The generation time follows from token counts only with known speeds: give prefill and decode rates, or the seconds.",
+                field="decode_rate",
+            )
+        prompt = (request.prompt_tokens or 0) * (1 - request.cached_share)
+        reading = prompt / rates.prefill_rate.value if rates.prefill_rate else 0.0
+        generate = reading + request.output_tokens / rates.decode_rate.value
+        if request.turn_seconds is not None:
+            turn = request.turn_seconds
+        elif request.think_seconds is not None:
+            turn = generate + request.think_seconds
+    if turn < generate or (request.turn_seconds is not None and request.turn_seconds < generate):
+        remarks.append(
+            Remark(
+                "always_in_flight",
+                f"A turn of {units.seconds(request.turn_seconds or turn)} is shorter than its generation of {units.seconds(generate)}: "
+                "the next request follows at once, so everyone is always in flight.",
+                "turn_seconds",
+            )
+        )
+    return workload(users=request.users, generate_seconds=generate, turn_seconds=max(generate, turn)), tuple(remarks)
+
+
+def _batch(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | None) -> tuple[int, str]:
+    """Tokens of one pass: the engine's default, or less where a pass would make the others pause longer than they should."""
+    default = engine.default_batch_tokens(job)
+    if prefill is None:
+        return default, f"{engine.title}'s own default: how long a pass takes is not known without a prefill rate."
+    choices = sorted({128, 256, 512, 1024, 2048, 4096, 8192, 16384, default})
+    batch = min(default, speeds.batch_tokens_for(request.pause_target, prefill.value, choices=[c for c in choices if c <= default]))
+    pause = speeds.pass_pause_seconds(batch, prefill.value)
+    rate = f"{prefill.value:,.0f} tokens/s{'' if prefill.grade == 'measured' else ' (estimated)'}"
+    why = (
+        f"A pass of {batch:,} prompt tokens takes about {units.seconds(pause)} at {rate}, and everyone who is generating waits for it: "
+        f"{'within' if pause <= request.pause_target else 'more than'} your limit of {units.seconds(request.pause_target)}"
+    )
+    longer = speeds.pass_pause_seconds(default, prefill.value)
+    return batch, f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}."
+
+
+def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job) -> Speed:
+    """Single-stream speeds: the user's own measurements, else roofline estimates for a conversation half full."""
+    return speeds.speed(
+        measured_prefill=request.prefill_rate,
+        measured_decode=request.decode_rate,
+        weights=job.weights,
+        shape=source.shape,
+        active_parameters=source.parameters and source.parameters.active,
+        cache_bytes_at_context=engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2))),
+        prompt_tokens=request.prompt_tokens or min(_PROMPT_TOKENS, job.context_tokens),
+        node=job.node,
+        engine=engine.name,
+        tensor_parallel=job.tensor_parallel,
+    )
+
+
+def _felt(request: PlanRequest, chosen: Draft) -> Speed:
+    """The gaps and pauses people will notice, where prompt lengths were given."""
+    if request.prompt_tokens is None:
+        return chosen.speed
+    job = chosen.job
+    step = speeds.step_seconds(
+        batch=max(1, min(round(chosen.load.in_flight_mean), chosen.fit.slots)),
+        weights=job.weights,
+        cache_bytes_at_context=chosen.engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2))),
+        node=job.node,
+        engine=chosen.engine.name,
+        tensor_parallel=job.tensor_parallel,
+    )
+    return speeds.felt(
+        chosen.speed,
+        load=chosen.load,
+        prompt_tokens=min(request.prompt_tokens, job.context_tokens),
+        batch_tokens=job.batch_tokens or chosen.engine.default_batch_tokens(job),
+        context_tokens=job.context_tokens,
+        step=step and step.value,
+    )
+
+
+def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
+    """The plan under one engine. Raises InputError where the engine cannot run it at all."""
+    node = machine(request)
+    job = _job(request, source, engine, node)
+    engine.check(job)
+    rates = _rates(request, source, engine, job)
+    load, remarks = _load(request, rates)
+    batch, batch_why = _batch(request, engine, job, rates.prefill_rate)
+    job = replace(job, batch_tokens=batch)
+    capacity = engine.capacity(job)
+    fit = fitting.fit(
+        load=load,
+        capacity=capacity,
+        context_tokens=request.context,
+        given_slots=request.slots,
+        wait_target=request.wait_target,
+        patience_seconds=request.patience,
+    )
+    said = speeds.remarks(rates, node=node, active_parameters=source.parameters and source.parameters.active)
+    made = Draft(engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said))
+    return replace(made, speed=_felt(request, made))

@@ -1,0 +1,131 @@
+"""make_plan: from a request and a model to a Plan. The one place that calls the rest of the core, in order."""
+
+from typing import Final
+
+from planner.core import fit as fitting
+from planner.core.alternatives import alternatives
+from planner.core.cache_view import cache_view
+from planner.core.draft import Draft, Source, draft
+from planner.core.engines import engines
+from planner.core.engines.contract import HandOver
+from planner.core.errors import InputError
+from planner.core.plan import EngineChoice, Figure, Model, Plan, Remark, UserScenario
+from planner.core.request import PlanRequest
+from planner.core.weights import GGUF_FORMATS
+
+# Up to about this many requests really in flight, a llama-server with a slot for each serves them as well.
+FEW_IN_FLIGHT: Final = 4
+
+
+def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
+    """The draft of the engine to plan for, and why this one.
+
+    vLLM where a CUDA-class GPU has memory to spare and more than about four requests are really in flight;
+    llama-server for fewer, for GGUF weights and without such a GPU.
+    """
+    known = engines()
+    if request.engine != "auto":
+        return draft(request, source, known[request.engine]), f"You chose {known[request.engine].title}."
+    if request.engine_args:
+        raise InputError("A command line belongs to one engine: say which, for example --engine llama-server.", field="engine")
+    fallback = draft(request, source, known["llama-server"])
+    flight = fallback.load.in_flight_p95
+    many = f"{flight} requests are in flight at the 95th percentile"
+    node = fallback.job.node
+    if not node.has_gpu:
+        return fallback, "There is no GPU here: llama-server runs on the CPU and reads GGUF files."
+    if not node.device.runs_cuda and node.device.vendor != "other":
+        return fallback, f"{node.device.name} is no CUDA device: llama-server supports it through its own back end."
+    if request.weights_quant and fallback.job.weights.format in GGUF_FORMATS:
+        return fallback, f"{request.weights_quant} is a GGUF format, which llama-server and Ollama serve."
+    if flight <= FEW_IN_FLIGHT:
+        return fallback, f"Only {many}: a slot for each is enough, and llama-server needs the least memory. Ollama would do as well."
+    try:
+        batched = draft(request, source, known["vllm"])
+    except InputError as refusal:
+        return fallback, f"{many[0].upper()}{many[1:]}, which would suit vLLM, but: {refusal}"
+    if batched.fit.verdict == "does_not_fit":
+        return fallback, f"{many[0].upper()}{many[1:]}, but vLLM has no memory to spare here: {batched.fit.inequality}"
+    return batched, f"{many[0].upper()}{many[1:]} and a CUDA GPU has the memory: vLLM batches them and shares one paged cache."
+
+
+def _engine_choice(request: PlanRequest, chosen: Draft, why: str) -> EngineChoice:
+    type_k, type_v = chosen.engine.cache_types(chosen.job)
+    return EngineChoice(
+        name=chosen.engine.name,
+        title=chosen.engine.title,
+        version=chosen.job.version,
+        why=why,
+        cache_type_k=type_k,
+        cache_type_v=type_v,
+        tensor_parallel=chosen.job.tensor_parallel,
+        pipeline_parallel=chosen.job.pipeline_parallel,
+        memory_utilization=request.memory_utilization,
+        batch_tokens=chosen.job.batch_tokens or chosen.engine.default_batch_tokens(chosen.job),
+        batch_tokens_why=chosen.batch_why,
+    )
+
+
+def _model(request: PlanRequest, source: Source) -> Model:
+    count = source.parameters
+    figure = count and Figure(
+        count.total,
+        "computed" if count.exact else "estimated",
+        count.why,
+        None if count.exact else count.low,
+        None if count.exact else count.high,
+    )
+    return Model(request.model, source.revision, source.shape, figure, source.where)
+
+
+def _scenarios(request: PlanRequest, chosen: Draft, request_bytes: int) -> tuple[UserScenario, ...]:
+    node = chosen.job.node
+    return tuple(
+        fitting.scenario(
+            users,
+            load=chosen.load,
+            plan_slots=chosen.fit.slots,
+            wait_target=request.wait_target,
+            request_bytes=request_bytes,
+            bandwidth_bytes_per_s=None if node.has_gpu else node.device.bandwidth_bytes_per_s,
+        )
+        for users in fitting.scenario_users(request.users)
+    )
+
+
+def _remarks(source: Source, chosen: Draft) -> tuple[Remark, ...]:
+    notes = tuple(Remark(note.code, note.message, "model") for note in source.shape.notes)
+    disputed = tuple(
+        Remark("disputed", f"{device.name}: {text}", "device") for device in dict.fromkeys(chosen.job.node.devices) for text in device.disputed
+    )
+    return tuple(dict.fromkeys((*chosen.remarks, *source.remarks, *notes, *disputed)))
+
+
+def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
+    """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned."""
+    chosen, why = choose_engine(request, source)
+    cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
+    plan = Plan(
+        request=request,
+        model=_model(request, source),
+        node=chosen.job.node,
+        engine=_engine_choice(request, chosen, why),
+        cache=cache,
+        memory=chosen.engine.budget(chosen.job, chosen.fit.slots),
+        workload=chosen.load,
+        fit=chosen.fit,
+        speed=chosen.speed,
+        scenarios=_scenarios(request, chosen, cache.request_bytes),
+        alternatives=alternatives(request, source, chosen),
+        remarks=_remarks(source, chosen),
+    )
+    return plan, chosen.engine.hand_over(plan, chosen.job)
+
+
+def slots_by_context(request: PlanRequest, source: Source) -> list[tuple[int, int]]:
+    """(context tokens, slots that fit) on the plan's engine, for contexts from 1,024 up to the model's maximum."""
+    chosen, _ = choose_engine(request, source)
+    longest = source.shape.max_context or 131_072
+    contexts = sorted({c for c in (2**n for n in range(10, 24)) if c <= longest} | {min(request.context, longest), longest})
+    fixed = request.model_copy(update={"engine": chosen.engine.name})
+    return [(c, draft(fixed.model_copy(update={"context": c}), source, chosen.engine).capacity.slots) for c in contexts]

@@ -1,0 +1,253 @@
+"""The plan as the JSON object that scripts rely on (schema 1), and as the lines a terminal shows."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.core import units
+from planner.core.engines.contract import HandOver, Setting, Step
+from planner.core.plan import Figure, Percentiles, Plan
+
+SCHEMA: Final = 1
+
+_VERDICTS: Final = {"fits": "Fits", "tight": "Tight", "does_not_fit": "Does not fit"}
+
+
+def headline(plan: Plan) -> str:
+    """The answer in one sentence: the verdict, the slots, what people will notice."""
+    fit = plan.fit
+    slots = f"{fit.slots} slot{'s' if fit.slots != 1 else ''}"
+    if fit.verdict == "does_not_fit" and fit.slots > fit.slots_that_fit:
+        return f"Does not fit: {fit.slots_that_fit} of {slots} fit."
+    short = fit.slots < fit.slots_needed
+    lead = f"{slots} of the {fit.slots_needed} you want" if short else f"{slots} for {plan.workload.users} users, {fit.slots_that_fit} would fit"
+    waits = f"{units.percent(fit.chosen.wait_probability)} of turns wait, {units.seconds(fit.chosen.mean_wait_seconds)} on average"
+    return f"{_VERDICTS[fit.verdict]}: {lead}. {waits}."
+
+
+def _figure(figure: Figure | None) -> float | None:
+    return None if figure is None else figure.value
+
+
+def _percentiles(value: Percentiles | None) -> dict[str, float] | None:
+    return None if value is None else {"p50": value.p50, "p95": value.p95, "p99": value.p99, "max": value.max}
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    return {
+        "flag": setting.flag or setting.env,
+        "env": setting.env,
+        "value": setting.value,
+        "default": setting.default,
+        "why": setting.why,
+        "breaks": setting.breaks,
+        "source": setting.source,
+    }
+
+
+def _steps(steps: tuple[Step, ...]) -> list[dict[str, str]]:
+    return [{"command": step.command, "expect": step.expect, "why": step.why} for step in steps]
+
+
+def _memory(plan: Plan) -> dict[str, Any]:
+    memory = plan.memory
+    return {
+        "total": memory.total_bytes,
+        "usable": memory.usable_bytes,
+        "weights": memory.size_of("weights"),
+        "overhead": memory.size_of("overhead"),
+        "cache_pool": memory.cache_pool_bytes,
+        "cache_tokens": memory.cache_tokens,
+        "free": memory.size_of("free"),
+        "lines": [
+            {
+                "name": line.name,
+                "kind": line.kind,
+                "bytes": line.size_bytes,
+                "low": line.low_bytes,
+                "high": line.high_bytes,
+                "grade": line.grade,
+                "why": line.why,
+                "source": line.source,
+            }
+            for line in memory.lines
+        ],
+    }
+
+
+def _fit(plan: Plan) -> dict[str, Any]:
+    fit = plan.fit
+    return {
+        "slots": fit.slots,
+        "slots_needed": fit.slots_needed,
+        "slots_that_fit": fit.slots_that_fit,
+        "context_per_slot": fit.context_per_slot,
+        "verdict": fit.verdict,
+        "limit": fit.limit,
+        "inequality": fit.inequality,
+        "wait_probability": fit.chosen.wait_probability,
+        "mean_wait": fit.chosen.mean_wait_seconds,
+        "max_queue": fit.max_queue,
+        "slots_at_p95_length": fit.slots_at_p95_length,
+        "warm_conversations": fit.warm_conversations,
+        "trades": [
+            {"slots": t.slots, "wait_probability": t.wait_probability, "mean_wait": t.mean_wait_seconds} for t in fit.trades
+        ],
+    }
+
+
+def _scenarios(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "users": s.users,
+            "in_flight_mean": s.in_flight_mean,
+            "in_flight_p95": s.in_flight_p95,
+            "slots_needed": s.slots_needed,
+            "cache_needed": s.cache_needed_bytes,
+            "one_slot": {"wait_probability": s.one_slot.wait_probability, "mean_wait": s.one_slot.mean_wait_seconds},
+            "plan_slots": {"wait_probability": s.plan_slots.wait_probability, "mean_wait": s.plan_slots.mean_wait_seconds},
+            "bandwidth_share": s.bandwidth_share_bytes_per_s,
+        }
+        for s in plan.scenarios
+    ]
+
+
+def _unknown(plan: Plan) -> Iterator[dict[str, str]]:
+    """A warning for every figure that is null, so that nothing is silently missing."""
+    if plan.model.parameters is None:
+        yield {"code": "parameters_unknown", "message": "The number of parameters is not known for this model."}
+    if plan.model.shape.max_context is None:
+        yield {"code": "max_context_unknown", "message": "The configuration does not say how long a context the model was trained for."}
+    if plan.memory.cache_tokens is None:
+        yield {"code": "cache_tokens_unknown", "message": "The cache of this model does not grow with tokens, so it has no size in tokens."}
+    for name, value in (("prefill rate", plan.speed.prefill_rate), ("decode rate", plan.speed.decode_rate)):
+        if value is None:
+            yield {
+                "code": f"{name.replace(' ', '_')}_unknown",
+                "message": f"The {name} is not known for this machine: measure it and give it as --{name.replace(' ', '-')}.",
+            }
+    missing = [n for n in ("ttft", "itl", "pause") if getattr(plan.speed, f"{n}_seconds") is None]
+    if missing:
+        yield {"code": "latency_unknown", "message": f"Not stated: {', '.join(missing)}. They depend on lengths and speeds that were not given."}
+    if plan.fit.slots_at_p95_length is None:
+        yield {"code": "lengths_unknown", "message": "slots_at_p95_length needs a paged cache and the lengths of prompts and answers."}
+    if plan.fit.warm_conversations is None:
+        yield {"code": "warm_conversations_unknown", "message": "How many idle conversations stay cached is not stated for this engine and machine."}
+
+
+def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
+    """The object of `plan --json`. Sizes in bytes, times in seconds; what is not known is None with a warning."""
+    shape, speed, engine = plan.model.shape, plan.speed, plan.engine
+    warnings = [{"code": r.code, "message": r.message} for r in plan.remarks]
+    return {
+        "schema": SCHEMA,
+        "headline": headline(plan),
+        "model": {
+            "id": plan.model.id,
+            "revision": plan.model.revision,
+            "architecture": shape.architecture,
+            "layers": len(shape.layers),
+            "max_context": shape.max_context,
+            "parameters": None if plan.model.parameters is None else round(plan.model.parameters.value),
+            "source": plan.model.source,
+        },
+        "cache": {
+            "type": engine.cache_type_k if engine.cache_type_k == engine.cache_type_v else f"{engine.cache_type_k}/{engine.cache_type_v}",
+            "bytes_per_token": plan.cache.bytes_per_token,
+            "bytes_per_sequence": plan.cache.bytes_per_sequence,
+            "bytes_per_request": plan.cache.request_bytes,
+            "bytes_reserved": plan.cache.reserved_bytes,
+            "groups": [
+                {
+                    "kind": g.kind,
+                    "layers": g.layers,
+                    "bytes_per_token": g.bytes_per_token,
+                    "window": g.window,
+                    "bytes_per_sequence": g.bytes_per_sequence,
+                }
+                for g in plan.cache.groups
+            ],
+            "working": list(plan.cache.working),
+        },
+        "memory": _memory(plan),
+        "workload": {
+            "users": plan.workload.users,
+            "generate_seconds": plan.workload.generate_seconds,
+            "turn_seconds": plan.workload.turn_seconds,
+            "in_flight_mean": plan.workload.in_flight_mean,
+            "in_flight_p95": plan.workload.in_flight_p95,
+            "in_flight_p99": plan.workload.in_flight_p99,
+        },
+        "fit": _fit(plan),
+        "scenarios": _scenarios(plan),
+        "speed": {
+            "prefill_rate": _figure(speed.prefill_rate),
+            "decode_rate": _figure(speed.decode_rate),
+            "measured": speed.measured,
+            "ttft": _percentiles(speed.ttft_seconds),
+            "itl": _percentiles(speed.itl_seconds),
+            "pause": _percentiles(speed.pause_seconds),
+        },
+        "engine": {
+            "name": engine.name,
+            "version": engine.version,
+            "why": engine.why,
+            "flags": [_setting(s) for s in hand_over.settings],
+            "command": hand_over.command,
+            "files": [{"path": f.path, "content": f.content, "why": f.why} for f in hand_over.files],
+            "apply": _steps(hand_over.apply),
+            "verify": _steps(hand_over.verify),
+            "undo": _steps(hand_over.undo),
+            "expect": {
+                "values": dict(hand_over.expect.values),
+                "lines": [{"line": line.line, "why": line.why} for line in hand_over.expect.lines],
+            },
+        },
+        "alternatives": [
+            {"change": a.change, "slots_that_fit": a.slots_that_fit, "why": a.why, "inputs": dict(a.changes)} for a in plan.alternatives
+        ],
+        "warnings": [*warnings, *_unknown(plan)],
+    }
+
+
+def plan_text(plan: Plan, hand_over: HandOver) -> str:
+    """The plan for a terminal: answer, reason, working, then what to install."""
+    return "\n".join(_lines(plan, hand_over)) + "\n"
+
+
+def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
+    yield headline(plan)
+    yield plan.fit.inequality
+    yield ""
+    yield f"Model    {plan.model.id}: {len(plan.model.shape.layers)} layers, from {plan.model.source}"
+    yield f"Machine  {plan.node.title}"
+    yield f"Engine   {plan.engine.title} {plan.engine.version}. {plan.engine.why}"
+    yield ""
+    yield "KV cache"
+    yield from (f"  {line}" for line in plan.cache.working)
+    yield ""
+    yield "Memory of the fullest device"
+    for line in plan.memory.lines:
+        mark = f"  (estimate: {units.gib(line.low_bytes)} to {units.gib(line.high_bytes)})" if line.low_bytes and line.high_bytes else ""
+        yield f"  {units.gib(line.size_bytes):>14}  {line.name}{mark}"
+    yield ""
+    load = plan.workload
+    yield f"In flight: {load.in_flight_mean:.2f} on average, at most {load.in_flight_p95} in 95 % of moments, {load.in_flight_p99} in 99 %"
+    for t in plan.fit.trades:
+        chosen = "  ← this plan" if t.slots == plan.fit.slots else ""
+        yield f"  {t.slots:>4} slots: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
+    if plan.alternatives:
+        yield ""
+        yield "What would help"
+        yield from (f"  {a.change}: {a.why}" for a in plan.alternatives)
+    yield ""
+    yield "Settings"
+    for setting in hand_over.settings:
+        name = setting.flag or setting.env
+        yield f"  {name}{'' if setting.value is None else f' {setting.value}'}"
+        yield f"      {setting.why}"
+    yield ""
+    yield "Command"
+    yield f"  {hand_over.command}"
+    if plan.remarks:
+        yield ""
+        yield from (f"Note: {remark.message}" for remark in plan.remarks)
