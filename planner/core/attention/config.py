@@ -38,9 +38,19 @@ class UnknownLayerError(ConfigError):
     """A layer that no attention kind knows: the plan can go on with bytes per token entered by hand."""
 
 
+def plain(text: str) -> str:
+    """Text from the file on one line, without control characters or halves of characters."""
+    kept = "".join(character for character in text if character.isprintable() or character.isspace())
+    return " ".join(kept.encode("utf-8", "replace").decode().split())
+
+
 def shown(value: object) -> str:
-    """A value from the file as it may stand in a sentence: short, on one line."""
-    text = " ".join(str(value)[:200].split())
+    """A value from the file as it may stand in a sentence: short and plain."""
+    if isinstance(value, (list, Mapping)):
+        return f"a list of {len(value)}" if isinstance(value, list) else "an object"
+    if isinstance(value, int) and abs(value) > 10**15:
+        return "an impossibly large number"
+    text = plain(str(value)[:200])
     return f"“{text[:40]}…”" if len(text) > 40 else f"“{text}”"
 
 
@@ -68,7 +78,14 @@ class HfConfig:
 
     def section(self, name: str) -> "HfConfig":
         """A nested object of the section as a view of its own, empty when absent."""
-        value = self.values.get(name)
+        return self._view(self.values.get(name))
+
+    def block(self, layer: int) -> "HfConfig":
+        """What a network found by search (NAS) says of one layer in `block_configs`, empty when it says nothing."""
+        blocks = self.values.get("block_configs")
+        return self._view(blocks[layer] if isinstance(blocks, list) and layer < len(blocks) else None)
+
+    def _view(self, value: object) -> "HfConfig":
         return HfConfig(values=value if isinstance(value, Mapping) else {}, root=self.root)
 
     def has(self, *names: str) -> bool:
@@ -106,7 +123,7 @@ class HfConfig:
             for name in names:
                 value = source.get(name)
                 if isinstance(value, str) and value:
-                    return value[:80]
+                    return plain(value[:80])
         return None
 
     def integers(self, name: str, *, low: int = 0, high: int = MAX_SIZE) -> tuple[int, ...] | None:
@@ -125,11 +142,9 @@ class HfConfig:
         """
         overrides = self.values.get("per_layer_config")
         if isinstance(overrides, Mapping):
-            own = overrides.get(f"{layer:02d}", overrides.get(str(layer)))
-            if isinstance(own, Mapping):
-                value = HfConfig(values=own, root=self.root).integer(*names, low=low, high=high)
-                if value is not None:
-                    return value
+            own = self._view(overrides.get(f"{layer:02d}", overrides.get(str(layer)))).integer(*names, low=low, high=high)
+            if own is not None:
+                return own
         name, value_or_list = self.raw(*names)
         if not isinstance(value_or_list, list):
             return self.integer(*names, low=low, high=high)
@@ -147,7 +162,7 @@ class HfConfig:
         for source in (self.root, self.values):
             names = source.get("architectures")
             if isinstance(names, list) and names and isinstance(names[0], str):
-                return names[0][:80]
+                return plain(names[0][:80])
         return ""
 
     @property

@@ -5,22 +5,22 @@ from typing import Final
 from planner.core.attention.class_defaults import MULTI_HEAD
 from planner.core.attention.config import BY_HAND, MAX_HEADS, ConfigError, HfConfig
 
-HEADS: Final = ("decoder_attention_heads", "num_attention_heads", "n_head", "n_heads", "num_heads")
+HEADS: Final = (
+    "decoder_attention_heads", "num_attention_heads_per_layer", "num_attention_heads", "n_head", "n_heads", "num_query_heads", "num_heads",
+)  # fmt: skip
 KV_HEADS: Final = (
-    "num_key_value_heads",
-    "num_kv_heads",
-    "n_head_kv",
-    "n_kv_heads",
+    "num_key_value_heads_per_layer", "num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num",
     "num_attention_groups",
-    "num_key_value_heads_per_layer",
-)
+)  # fmt: skip
 HEAD_DIM: Final = ("head_dim", "attention_head_dim", "kv_channels", "d_kv", "attention_head_size")
 
 
 def attention_heads(config: HfConfig, layer: int = 0) -> int:
     """Query heads of a layer."""
-    heads = config.for_layer(layer, "num_attention_heads_per_layer", *HEADS, high=MAX_HEADS)
-    return config.required(*HEADS, high=MAX_HEADS) if heads is None else heads
+    heads = config.for_layer(layer, *HEADS, high=MAX_HEADS)
+    if heads is None:
+        raise ConfigError(f"num_attention_heads is missing from this config.json ({config.title}): add it, or {BY_HAND}.")
+    return heads
 
 
 def kv_heads(config: HfConfig, layer: int = 0) -> int:
@@ -33,9 +33,10 @@ def kv_heads(config: HfConfig, layer: int = 0) -> int:
         return 1
     if config.flag("multi_query_attention") is False:
         return heads
-    grouped = config.for_layer(layer, *KV_HEADS, "multi_query_group_num", high=MAX_HEADS)
-    if grouped is None:
-        grouped = config.section("attn_config").integer("kv_n_heads", high=MAX_HEADS)
+    shared_by = config.block(layer).section("attention").integer("n_heads_in_group", high=MAX_HEADS)
+    if shared_by is not None and heads % shared_by == 0:
+        return heads // shared_by
+    grouped = config.for_layer(layer, *KV_HEADS, high=MAX_HEADS) or config.section("attn_config").integer("kv_n_heads", high=MAX_HEADS)
     if grouped is None and (config.model_type in MULTI_HEAD or "num_key_value_heads" in config.values):
         grouped = heads
     if grouped is None:
@@ -46,42 +47,43 @@ def kv_heads(config: HfConfig, layer: int = 0) -> int:
     return _dividing(heads, grouped)
 
 
-def head_dim(config: HfConfig) -> int:
-    """Size of a head: stated, or the hidden size shared among the query heads."""
-    stated = config.integer(*HEAD_DIM)
+def head_dim(config: HfConfig, layer: int = 0) -> int:
+    """Size of a key head: stated, or the hidden size shared among the query heads."""
+    stated = config.for_layer(layer, *HEAD_DIM)
     if stated is not None:
         return stated
-    heads, hidden = attention_heads(config), config.hidden_size
+    heads, hidden = attention_heads(config, layer), config.hidden_size
     if hidden % heads:
         raise ConfigError(f"hidden_size {hidden:,} is no multiple of num_attention_heads {heads}, and this config.json states no head_dim.")
     return hidden // heads
 
 
-def value_dim(config: HfConfig) -> int:
+def value_dim(config: HfConfig, layer: int = 0) -> int:
     """Size of a value head, where it differs from the key head's."""
-    return config.integer("v_head_dim", low=0) or head_dim(config)
+    return config.for_layer(layer, "v_head_dim", low=0) or head_dim(config, layer)
 
 
 def windowed_heads(config: HfConfig, layer: int) -> tuple[int, int, int]:
     """Key-value heads, key size and value size of a sliding-window layer, which some models give sizes of their own."""
     own = config.integer("swa_num_key_value_heads", high=MAX_HEADS)
     heads = kv_heads(config, layer) if own is None else _dividing(config.integer("swa_num_attention_heads", high=MAX_HEADS) or own, own)
-    key = config.integer("swa_head_dim") or head_dim(config)
-    return heads, key, config.integer("swa_v_head_dim") or (key if config.has("swa_head_dim") else value_dim(config))
+    own_key = config.integer("swa_head_dim")
+    key, value = (own_key, own_key) if own_key else (head_dim(config, layer), value_dim(config, layer))
+    return heads, key, config.integer("swa_v_head_dim") or value
 
 
 def global_heads(config: HfConfig, layer: int) -> tuple[int, int, int]:
     """Key-value heads, key size and value size of a full-attention layer.
 
-    Gemma 4 gives its global layers a size of their own, and, where keys double as values, their own number of heads.
-    Source: transformers 5 models/gemma4/modeling_gemma4.py, Gemma4TextAttention.
+    Gemma 4 gives its global layers a size of their own and, where keys double as values, their own number of heads.
+    Source: transformers 5 models/gemma4/configuration_gemma4.py, Gemma4TextConfig.
     """
     own_heads = config.integer("num_global_key_value_heads", high=MAX_HEADS) if config.flag("attention_k_eq_v") is not False else None
     own_dim = config.integer("global_head_dim")
     return (
         kv_heads(config, layer) if own_heads is None else _dividing(attention_heads(config, layer), own_heads),
-        own_dim or head_dim(config),
-        own_dim or value_dim(config),
+        own_dim or head_dim(config, layer),
+        own_dim or value_dim(config, layer),
     )
 
 

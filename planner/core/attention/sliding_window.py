@@ -5,8 +5,8 @@ from typing import Final
 from planner.core.attention import heads
 from planner.core.attention.config import MAX_TOKENS, HfConfig
 from planner.core.attention.kind import AttentionKind, layers_called
-from planner.core.attention.schedule import SLIDING
 from planner.core.attention.stores import Store, TokenStore
+from planner.core.attention.words import SLIDING
 
 WINDOW: Final = ("sliding_window", "sliding_window_size", "attention_window_size")
 # Classes that let a token see `sliding_window` tokens before itself, so that one more is kept.
@@ -21,9 +21,13 @@ def window(config: HfConfig) -> int:
     return stated + (config.model_type in _EXCLUSIVE)
 
 
-def stores(config: HfConfig, layer: int) -> tuple[Store, ...]:
+def sliding_store(config: HfConfig, layer: int) -> TokenStore:
     kv_heads, key_dim, value_dim = heads.windowed_heads(config, layer)
-    return (TokenStore("sliding", heads=kv_heads, key_dim=key_dim, value_dim=value_dim, window=window(config)),)
+    return TokenStore("sliding", heads=kv_heads, key_dim=key_dim, value_dim=value_dim, window=window(config))
+
+
+def stores(config: HfConfig, layer: int) -> tuple[Store, ...]:
+    return (sliding_store(config, layer),)
 
 
 KIND = AttentionKind(name="sliding", layers_in=layers_called(SLIDING), stores=stores)
