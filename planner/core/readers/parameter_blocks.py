@@ -1,8 +1,12 @@
 """Parameters of the parts of a layer: every kind of attention or recurrence, and the feed-forward part."""
 
-from planner.core.attention import schedule
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from planner.core.attention import words
 from planner.core.attention.config import HfConfig
-from planner.core.attention.heads import attention_heads, global_heads, head_dim, kv_heads, windowed_heads
+from planner.core.attention.heads import attention_heads, global_heads, head_dim, windowed_heads
 from planner.core.readers.parameter_traits import Traits, says
 
 
@@ -43,8 +47,11 @@ def latent_attention(config: HfConfig, *, heads: int) -> int:
     return total
 
 
-def indexer(config: HfConfig) -> int:
-    """The sparse indexer beside latent attention. Source: DeepSeek-V3.2 inference/model.py, Indexer."""
+def indexer(config: HfConfig, layer: int) -> int:
+    """The sparse indexer beside latent attention, unless the layer uses another's. Source: DeepSeek-V3.2 inference/model.py, Indexer."""
+    kinds = config.values.get("indexer_types")
+    if isinstance(kinds, list) and layer < len(kinds) and kinds[layer] == "shared":
+        return 0
     heads, size, queries = config.integer("index_n_heads"), config.integer("index_head_dim"), config.integer("q_lora_rank")
     if not heads or not size or not queries:
         return 0
@@ -114,32 +121,54 @@ def recurrent_unit(config: HfConfig) -> int:
     return 2 * (hidden * width + width) + width * hidden + hidden + width * (config.integer("conv1d_width") or 4) + width + gates
 
 
-def mixer(config: HfConfig, traits: Traits, *, layer: int, word: str) -> int | None:
-    """Parameters of what stands in for attention in a layer, None for a kind that is not known here."""
-    heads = attention_heads(config, layer)
-    if word in {schedule.FULL, schedule.CHUNKED, schedule.INDEXED, schedule.MAMBA_AND_FULL, schedule.SLIDING}:
-        sliding = word == schedule.SLIDING
-        kv, key, value = windowed_heads(config, layer) if sliding else global_heads(config, layer)
-        heads = config.integer("swa_num_attention_heads") or heads if sliding else heads
-        own = attention(config, traits, heads=heads, kv=kv, key=key, value=value)
-        return own + (mamba2(config, normed=config.flag("mamba_rms_norm") or False) if word == schedule.MAMBA_AND_FULL else 0)
-    match word:
-        case schedule.LATENT | schedule.LATENT_SLIDING:
-            return latent_attention(config, heads=heads)
-        case schedule.LATENT_INDEXED:
-            return latent_attention(config, heads=heads) + indexer(config)
-        case schedule.GATED_DELTA:
-            return gated_delta(config)
-        case schedule.KDA:
-            return kimi_delta(config)
-        case schedule.MAMBA:
-            return mamba1(config) if config.has("mamba_dt_rank") else mamba2(config)
-        case schedule.CONV:
-            return short_convolution(config)
-        case schedule.LIGHTNING:
-            return lightning(config)
-        case schedule.RG_LRU:
-            return recurrent_unit(config)
-        case schedule.NONE:
-            return 0
-    return None
+def cross_attention(config: HfConfig, traits: Traits, layer: int) -> int:
+    """Queries from the text, keys and values from the encoder, and two gates.
+
+    Source: transformers 5 models/mllama/modeling_mllama.py, MllamaCrossAttentionDecoderLayer.
+    """
+    kv, key, value = global_heads(config, layer)
+    return attention(config, replace(traits, qk_norm="head"), heads=attention_heads(config, layer), kv=kv, key=key, value=value) + 2
+
+
+def _full(config: HfConfig, traits: Traits, layer: int) -> int:
+    kv, key, value = global_heads(config, layer)
+    return attention(config, traits, heads=attention_heads(config, layer), kv=kv, key=key, value=value)
+
+
+def _sliding(config: HfConfig, traits: Traits, layer: int) -> int:
+    kv, key, value = windowed_heads(config, layer)
+    heads = config.integer("swa_num_attention_heads") or attention_heads(config, layer)
+    return attention(config, traits, heads=heads, kv=kv, key=key, value=value)
+
+
+def _latent(config: HfConfig, _: Traits, layer: int) -> int:
+    return latent_attention(config, heads=attention_heads(config, layer))
+
+
+def _mamba(config: HfConfig, *_: object) -> int:
+    return mamba1(config) if config.has("mamba_dt_rank") else mamba2(config)
+
+
+def _parallel(config: HfConfig, traits: Traits, layer: int) -> int:
+    return _full(config, traits, layer) + mamba2(config, normed=config.flag("mamba_rms_norm") or False)
+
+
+# What stands in for attention in a layer, by the word that the attention package has for it.
+MIXERS: Final[Mapping[str, Callable[[HfConfig, Traits, int], int]]] = {
+    words.FULL: _full,
+    words.CHUNKED: _full,
+    words.INDEXED: _full,
+    words.SLIDING: _sliding,
+    words.LATENT: _latent,
+    words.LATENT_SLIDING: _latent,
+    words.LATENT_INDEXED: lambda config, traits, layer: _latent(config, traits, layer) + indexer(config, layer),
+    words.CROSS: cross_attention,
+    words.GATED_DELTA: lambda config, *_: gated_delta(config),
+    words.KDA: lambda config, *_: kimi_delta(config),
+    words.MAMBA: _mamba,
+    words.MAMBA_AND_FULL: _parallel,
+    words.CONV: lambda config, *_: short_convolution(config),
+    words.LIGHTNING: lambda config, *_: lightning(config),
+    words.RG_LRU: lambda config, *_: recurrent_unit(config),
+    words.NONE: lambda *_: 0,
+}

@@ -40,7 +40,7 @@ def dense_width(config: HfConfig, layer: int) -> int:
     if kind.startswith("lfm2"):
         return _lfm2_width(config)
     if width is None:
-        return config.integer("expansion_ratio") * config.hidden_size if config.has("expansion_ratio") else 4 * config.hidden_size
+        return (config.integer("expansion_ratio") or 4) * config.hidden_size
     return width // 2 if kind in {"qwen", "recurrent_gemma", "molmo"} else width
 
 
@@ -61,7 +61,7 @@ def is_routed(config: HfConfig, layer: int) -> bool:
         return False
     names = config.values.get("mlp_layer_types")
     if isinstance(names, list) and layer < len(names):
-        return names[layer] != "dense"
+        return str(names[layer]) != "dense"
     frequency = config.values.get("moe_layer_freq")
     if isinstance(frequency, list):
         return bool(frequency[layer]) if layer < len(frequency) else False

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from planner.core.attention import schedule
-from planner.core.attention.config import HfConfig
-from planner.core.attention.heads import attention_heads
-from planner.core.readers.parameter_blocks import mixer
+from planner.core.attention.config import ConfigError, HfConfig
+from planner.core.attention.schedule import layer_words
+from planner.core.readers.parameter_blocks import MIXERS
 from planner.core.readers.parameter_feed_forward import FeedForwardCount, feed_forward
 from planner.core.readers.parameter_towers import towers
 from planner.core.readers.parameter_traits import TRAITS, Traits, says
@@ -51,10 +50,7 @@ def parameter_count(config: Mapping[str, object]) -> ParameterCount:
     view = HfConfig.of(config)
     traits = TRAITS.get(view.model_type)
     counter = _Counter(view, traits or Traits())
-    vision = towers(config)
-    doubts = tuple(counter.doubts)
-    if traits is None:
-        doubts = (f"{view.title} is counted like a Llama", *doubts)
+    vision = towers(config, text_hidden=view.hidden_size)
     layers = counter.layers()
     tied = _tied(view, config, counter.traits)
     embedding = counter.embedding()
@@ -63,7 +59,8 @@ def parameter_count(config: Mapping[str, object]) -> ParameterCount:
     experts = sum(layer.experts for layer in layers)
     active_experts = sum(layer.active for layer in layers)
     total = embedding + output + fixed + experts + vision.total
-    doubts = (*doubts, *counter.doubts, *vision.doubts)
+    unknown = () if traits else (f"{view.title} is counted like a Llama",)
+    doubts = (*unknown, *counter.doubts, *vision.doubts)
     share = UNKNOWN_SHARE if traits is None or counter.doubts else 0.0
     spread = round(share * total) + vision.spread
     return ParameterCount(
@@ -117,17 +114,22 @@ class _Counter:
         return (norm if self.traits.final_norm else 0) + (norm if self.config.model_type == "bloom" else 0)
 
     def layers(self) -> list[FeedForwardCount]:
-        words = schedule.layer_words(self.config)
+        words = layer_words(self.config)
         return [self._layer(layer, word) for layer, word in enumerate(words)]
 
     def _layer(self, layer: int, word: str) -> FeedForwardCount:
-        own = mixer(self.config, self.traits, layer=layer, word=word)
-        if own is None:
-            self._doubt(f"layers of the kind “{word}” are counted like attention")
-            own = 4 * self.hidden * self.hidden
         part = feed_forward(self.config, self.traits, layer)
         norms = self.traits.norms * self.hidden * (2 if says(self.config, self.traits.norm_bias) else 1)
-        return FeedForwardCount(part.fixed + own + norms, part.experts, part.active)
+        return FeedForwardCount(part.fixed + self._mixer(layer, word) + norms, part.experts, part.active)
+
+    def _mixer(self, layer: int, word: str) -> int:
+        try:
+            if word in MIXERS:
+                return MIXERS[word](self.config, self.traits, layer)
+        except ConfigError:
+            pass  # a key it needs is missing: an estimate, like a kind that is not known
+        self._doubt(f"layers of the kind “{word}” are counted like attention")
+        return 4 * self.hidden * self.hidden
 
     def _doubt(self, text: str) -> None:
         if text not in self.doubts:
@@ -135,9 +137,10 @@ class _Counter:
 
     def draft(self) -> int:
         """Draft layers: each like the last layer, with a projection of two hidden states and its norms."""
-        count = self.config.integer("num_nextn_predict_layers", "mtp_num_hidden_layers", "_num_mtp_layers", low=0, high=64) or 0
+        count = self.config.integer("num_nextn_predict_layers", "mtp_num_hidden_layers", "_num_mtp_layers", low=0, high=64)
+        count = self.traits.draft_layers if count is None else count
         if not count:
             return 0
-        last = self._layer(self.config.layers - 1, schedule.layer_words(self.config)[-1])
+        last = self._layer(self.config.layers - 1, layer_words(self.config)[-1])
         tables = 2 * self.vocabulary() * self.hidden if self.traits.draft_tables else 0
         return count * (last.fixed + last.experts + 2 * self.hidden * self.hidden + 3 * self.hidden + tables)
