@@ -1,0 +1,200 @@
+"""The caches llama.cpp allocates: cells, layers, streams and bytes of each, and the state of recurrent layers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.llama_server.layout import keeps_stream_per_slot, stored_layers, widest_value
+from planner.core.engines.llama_server.serving import Context, Serving, padded
+from planner.core.errors import InputError
+from planner.core.model_shape import ModelShape
+
+# Conv and recurrence are kept in f32. Source: llama.cpp b11434 src/llama-model.cpp, create_memory (recurrent_type_r, _s).
+STATE_ELEMENT_BYTES: Final = 4
+# The order in which the caches are created and printed.
+_ORDER: Final = ("full", "latent", "swa", "compressed", "indexer")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRows:
+    """One layer's part of a cache, in bytes."""
+
+    layer: int
+    k_bytes: int
+    v_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheBuffer:
+    """One `llama_kv_cache`. `cells` are per stream; the bytes of `rows` are over all streams."""
+
+    kind: str
+    cells: int
+    streams: int
+    rows: tuple[LayerRows, ...]
+
+    @property
+    def layers(self) -> int:
+        return len(self.rows)
+
+    @property
+    def k_bytes(self) -> int:
+        return sum(row.k_bytes for row in self.rows)
+
+    @property
+    def v_bytes(self) -> int:
+        return sum(row.v_bytes for row in self.rows)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.k_bytes + self.v_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """Recurrent state of one layer over all slots, in bytes: the convolution's and the recurrence's."""
+
+    layer: int
+    r_bytes: int
+    s_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """Everything allocated for `context`; `state` has one entry per recurrent layer."""
+
+    context: Context
+    buffers: tuple[CacheBuffer, ...]
+    state: tuple[StateRows, ...]
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(row.r_bytes + row.s_bytes for row in self.state)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(buffer.size_bytes for buffer in self.buffers) + self.state_bytes
+
+    def bytes_by_layer(self, layers: int) -> list[int]:
+        """Bytes of the caches and states of each layer, by number."""
+        sizes = [0] * layers
+        for buffer in self.buffers:
+            for row in buffer.rows:
+                sizes[row.layer] += row.k_bytes + row.v_bytes
+        for state in self.state:
+            sizes[state.layer] += state.r_bytes + state.s_bytes
+        return sizes
+
+    def mask_cells(self) -> int:
+        """Cells the attention masks span: one mask per cache."""
+        return sum(buffer.cells for buffer in self.buffers if buffer.rows)
+
+
+def key_row_bytes(store: TokenStore, settings: Serving) -> int:
+    return settings.type_k.row_bytes(store.heads * store.key_dim)
+
+
+def value_row_bytes(store: TokenStore, settings: Serving, widest: int) -> int:
+    """Bytes of one token's values; without flash attention every layer is padded to the widest one's.
+
+    Source: llama.cpp b11434 src/llama-kv-cache.cpp, n_embd_v_gqa_max.
+    """
+    if not store.value_dim:
+        return 0
+    return settings.type_v.row_bytes(store.heads * store.value_dim if settings.flash_attn else widest)
+
+
+def check_types(shape: ModelShape, settings: Serving) -> None:
+    """Raises InputError, with the engine's own reason, for cache types it refuses. Source: src/llama-context.cpp, llama_init_from_model."""
+    stores = [store for layer in stored_layers(shape) for store in layer.stores if isinstance(store, TokenStore)]
+    k, v = settings.type_k, settings.type_v
+    if v.quantised and not settings.flash_attn:
+        raise InputError(
+            f"A cache of {v.name} values needs flash attention in llama.cpp (“quantized V cache requires flash_attn to be enabled”): "
+            "leave out -fa off, or keep the values in f16.",
+            field="cache_type",
+        )
+    if k is not v and any(store.kind in {"latent", "compressed"} for store in stores):
+        raise InputError(
+            f"llama.cpp takes one cache type for keys and values of this model (“model does not support different K ({k.name}) and V "
+            f"({v.name}) cache types”): give both the same.",
+            field="cache_type",
+        )
+    for store in stores:
+        key = store.key_dim if settings.flash_attn else store.heads * store.key_dim
+        if k.quantised and key % k.block:
+            raise InputError(_not_divided(k.name, k.block, "K", key), field="cache_type")
+        if v.quantised and store.value_dim % v.block:
+            raise InputError(_not_divided(v.name, v.block, "V", store.value_dim), field="cache_type")
+
+
+def _not_divided(name: str, block: int, side: str, size: int) -> str:
+    return (
+        f"{name} packs {block} elements into a block, and this model's {side} heads have {size}, which is no multiple of it "
+        f"(“{side} cache type {name} with block size {block} does not divide n_embd_head_{side.lower()}={size}”): use f16 or bf16."
+    )
+
+
+def window_cells(window: int, context: Context, *, unified: bool) -> int:
+    """Cells of a sliding-window cache: pad256(min(n_ctx_seq, window × (slots if unified) + n_ubatch)).
+
+    Source: llama.cpp b11434 src/llama-kv-cache-iswa.cpp, size_swa.
+    """
+    return padded(min(context.n_ctx_seq, window * (context.slots if unified else 1) + context.n_ubatch))
+
+
+def _role(store: TokenStore) -> tuple[str, int]:
+    """The cache a store lives in, and how many tokens share one of its cells."""
+    if store.window is not None:
+        return "swa", 1
+    return store.kind, store.tokens_per_row
+
+
+def _cells(role: tuple[str, int], window: int, settings: Serving, context: Context, *, unified: bool) -> int:
+    """Cells of one stream. Source of the compressed caches: llama.cpp b11434 src/llama-kv-cache-dsv4.cpp, dsv4_comp_size."""
+    kind, tokens_per_cell = role
+    if kind == "swa":
+        return context.n_ctx_seq if settings.swa_full else window_cells(window, context, unified=unified)
+    return context.n_ctx_seq if tokens_per_cell == 1 else padded(-(-context.n_ctx_seq // tokens_per_cell))
+
+
+def _state_rows(layer: int, store: StateStore, settings: Serving) -> StateRows:
+    """f32 state of one layer: 4 B × elements × slots × (1 + draft tokens kept for rollback).
+
+    Source: llama.cpp b11434 src/llama-memory-recurrent.cpp, n_rows; src/llama-hparams.cpp, n_embd_r and n_embd_s.
+    """
+    rows = settings.n_parallel * (1 + settings.state_snapshots)
+    return StateRows(layer, STATE_ELEMENT_BYTES * store.conv_elements * rows, STATE_ELEMENT_BYTES * store.state_elements * rows)
+
+
+def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
+    """What llama.cpp allocates. Source: llama.cpp b11434 src/llama-model.cpp, create_memory, and the caches it names."""
+    unified = context.unified and not keeps_stream_per_slot(shape)
+    streams = 1 if unified else context.slots
+    layers = stored_layers(shape)
+    token_stores = [(index, store) for index, layer in enumerate(layers) for store in layer.stores if isinstance(store, TokenStore)]
+    window = max((store.window for _, store in token_stores if store.window), default=0)
+    widest = widest_value(shape)
+    by_role: dict[tuple[str, int], list[LayerRows]] = {}
+    if window:
+        # A model with windows has a cache for the layers without, even where it has no such layer.
+        by_role["full", 1] = []
+    for index, store in token_stores:
+        role = _role(store)
+        rows = streams * _cells(role, window, settings, context, unified=unified)
+        by_role.setdefault(role, []).append(
+            LayerRows(index, key_row_bytes(store, settings) * rows, value_row_bytes(store, settings, widest) * rows)
+        )
+    return Caches(
+        context=context,
+        buffers=tuple(
+            CacheBuffer(role[0], _cells(role, window, settings, context, unified=unified), streams, tuple(rows))
+            for role, rows in sorted(by_role.items(), key=lambda item: _ORDER.index(item[0][0]))
+        ),
+        state=tuple(
+            _state_rows(index, store, settings)
+            for index, layer in enumerate(layers)
+            for store in layer.stores
+            if isinstance(store, StateStore)
+        ),
+    )

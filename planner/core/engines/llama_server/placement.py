@@ -1,0 +1,216 @@
+"""Where the layers go: over the cards in proportion to their free memory, and what they cannot hold into RAM."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from planner.core.engines.contract import Job
+from planner.core.engines.llama_server.buffers import Buffer, compute_buffer
+from planner.core.engines.llama_server.cache import Caches
+from planner.core.engines.llama_server.serving import Serving
+from planner.core.hardware import Device
+from planner.core.units import MIB
+
+# ggml-backend.cpp, GGML_SCHED_MAX_COPIES: inputs of a pipeline over several GPUs.
+PIPELINE_COPIES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one device holds. `device` None is main memory; `layers` are numbers, `margin_bytes` stays free."""
+
+    device: Device | None
+    total_bytes: int
+    margin_bytes: int
+    layers: tuple[int, ...]
+    weights_bytes: int
+    cache_bytes: int
+    compute: Buffer | None
+
+    @property
+    def used_bytes(self) -> int:
+        return self.weights_bytes + self.cache_bytes + (self.compute.size_bytes if self.compute else 0)
+
+    @property
+    def usable_bytes(self) -> int:
+        return max(0, self.total_bytes - self.margin_bytes)
+
+    @property
+    def spare_bytes(self) -> int:
+        return self.usable_bytes - self.used_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The loads of all cards (or of the RAM of a machine without one) and what went to RAM instead.
+
+    `ram` holds what the cards do not: layers, experts, cache. `spilled_layers` counts whole layers there,
+    `spilled_experts` layers whose experts alone are there.
+    """
+
+    cards: tuple[Load, ...]
+    ram: Load | None
+    spilled_layers: int = 0
+    spilled_experts: int = 0
+
+    @property
+    def fullest(self) -> Load:
+        return min(self.cards, key=lambda load: load.spare_bytes)
+
+    @property
+    def fits(self) -> bool:
+        return all(load.spare_bytes >= 0 for load in self.cards) and (self.ram is None or self.ram.spare_bytes >= 0)
+
+    @property
+    def spills(self) -> bool:
+        return bool(self.spilled_layers or self.spilled_experts)
+
+
+def uses_gpu(job: Job, settings: Serving) -> bool:
+    return job.node.has_gpu and not settings.no_gpu
+
+
+@dataclass(frozen=True, slots=True)
+class _LayerSizes:
+    """Bytes of one layer: its weights, the part of them that is routed experts, its cache."""
+
+    weights: int
+    experts: int
+    cache: int
+
+
+def _layer_sizes(job: Job, held: Caches) -> list[_LayerSizes]:
+    """Weights spread evenly over the layers and the output; of a mixture of experts, what a token does not read is in the experts."""
+    count = len(job.shape.layers)
+    ff = job.shape.feed_forward
+    each = job.weights.size_bytes // (count + 1)
+    expert_layers = max(1, count - ff.dense_layers)
+    idle = max(0, job.weights.size_bytes - job.weights.active_bytes)
+    routed = idle * ff.experts // max(1, ff.experts - ff.experts_per_token) // expert_layers if ff.experts else 0
+    return [
+        _LayerSizes(each, min(routed, each) if index >= ff.dense_layers else 0, cache)
+        for index, cache in enumerate(held.bytes_by_layer(count))
+    ]
+
+
+def place(job: Job, settings: Serving, held: Caches) -> Placement:
+    """The layers on the machine of `job`. Source: llama.cpp b11434 src/llama-model.cpp, load_tensors; common/fit.cpp."""
+    if not uses_gpu(job, settings):
+        return _in_ram(job, settings, held)
+    sizes = _layer_sizes(job, held)
+    wanted = len(sizes) + 1 if settings.n_gpu_layers < 0 else min(settings.n_gpu_layers, len(sizes) + 1)
+    plain = _on_cards(job, settings, held, sizes, gpu_layers=wanted, experts_in_ram=min(settings.cpu_moe_layers or 0, len(sizes)))
+    fixed = settings.n_gpu_layers >= 0 or settings.cpu_moe_layers is not None
+    if all(load.spare_bytes >= 0 for load in plain.cards) or fixed or not settings.fit:
+        return plain
+    return _spilled(job, settings, held, sizes)
+
+
+def _in_ram(job: Job, settings: Serving, held: Caches) -> Placement:
+    total = job.node.ram_bytes or job.node.memory_bytes
+    load = Load(
+        device=None if job.node.has_gpu else job.node.device,
+        total_bytes=total,
+        margin_bytes=settings.fit_target_mib * MIB,
+        layers=tuple(range(len(job.shape.layers))),
+        weights_bytes=job.weights.size_bytes,
+        cache_bytes=held.size_bytes,
+        compute=compute_buffer(job.shape, settings, held.context, held, gpu=False),
+    )
+    return Placement(cards=(load,), ram=None)
+
+
+def _cards(job: Job, settings: Serving) -> tuple[Device, ...]:
+    cards = tuple(device for device in job.node.devices if device.is_gpu)
+    return cards[:1] if settings.split_mode == "none" else cards
+
+
+def _shares(cards: tuple[Device, ...], settings: Serving) -> list[float]:
+    """The cards' parts of the layers: -ts where it is given, else their memory."""
+    if len(settings.tensor_split) >= len(cards) and sum(settings.tensor_split[: len(cards)]) > 0:
+        return list(settings.tensor_split[: len(cards)])
+    margin = settings.fit_target_mib * MIB
+    return [float(max(1, card.memory_bytes - margin)) for card in cards]
+
+
+def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes], *, gpu_layers: int, experts_in_ram: int) -> Placement:
+    """The last `gpu_layers` of the layers and the output on the cards, in runs as long as the cards' shares; the rest in RAM.
+
+    Of the first `experts_in_ram` layers the experts are in RAM whatever card has the layer.
+    """
+    cards, count = _cards(job, settings), len(sizes)
+    first = max(0, count + 1 - gpu_layers)
+    runs = _runs(list(range(first, count + 1)) if gpu_layers else [], _shares(cards, settings))
+    copies = PIPELINE_COPIES if len(cards) > 1 and not first and not experts_in_ram else 1
+    buffer = compute_buffer(job.shape, settings, held.context, held, gpu=True, copies=copies)
+    loads = tuple(
+        Load(
+            device=card,
+            total_bytes=card.memory_bytes,
+            margin_bytes=settings.fit_target_mib * MIB,
+            layers=tuple(layer for layer in run if layer < count),
+            weights_bytes=sum(_card_weights(sizes, layer, job, experts_in_ram) for layer in run),
+            cache_bytes=sum(sizes[layer].cache for layer in run if layer < count) if settings.kv_offload else 0,
+            compute=buffer if run else None,
+        )
+        for card, run in zip(cards, runs, strict=True)
+    )
+    left = tuple(range(first))
+    experts = sum(1 for layer in range(first, count) if layer < experts_in_ram and sizes[layer].experts)
+    weights = job.weights.size_bytes - sum(load.weights_bytes for load in loads)
+    cache = held.size_bytes - sum(load.cache_bytes for load in loads)
+    ram = None
+    if weights or cache:
+        ram = Load(
+            device=None,
+            total_bytes=job.node.ram_bytes or 0,
+            margin_bytes=settings.fit_target_mib * MIB if job.node.ram_bytes else 0,
+            layers=left,
+            weights_bytes=weights,
+            cache_bytes=cache,
+            compute=buffer if left else None,
+        )
+    return Placement(cards=loads, ram=ram, spilled_layers=len(left), spilled_experts=experts)
+
+
+def _card_weights(sizes: list[_LayerSizes], layer: int, job: Job, experts_in_ram: int) -> int:
+    """Weights of a layer on its card; number `len(sizes)` is the output, which takes what the division left over."""
+    if layer == len(sizes):
+        return job.weights.size_bytes - sum(size.weights for size in sizes)
+    return sizes[layer].weights - (sizes[layer].experts if layer < experts_in_ram else 0)
+
+
+def _runs(layers: list[int], shares: list[float]) -> list[list[int]]:
+    """`layers` cut into runs in proportion to `shares`. Source: llama.cpp b11434 src/llama-model.cpp, splits and upper_bound."""
+    runs: list[list[int]] = [[] for _ in shares]
+    bounds = [sum(shares[: index + 1]) / sum(shares) for index in range(len(shares))]
+    for position, layer in enumerate(layers):
+        card = next((index for index, bound in enumerate(bounds) if position / len(layers) < bound), len(shares) - 1)
+        runs[card].append(layer)
+    return runs
+
+
+def _spilled(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes]) -> Placement:
+    """The placement with the least in RAM that the cards can hold: experts first, layer by layer, then whole layers."""
+    count = len(sizes)
+
+    def tried(gpu_layers: int, experts: int) -> Placement:
+        return _on_cards(job, settings, held, sizes, gpu_layers=gpu_layers, experts_in_ram=experts)
+
+    def cards_hold(placement: Placement) -> bool:
+        return all(load.spare_bytes >= 0 for load in placement.cards)
+
+    if any(size.experts for size in sizes):
+        most = tried(count + 1, count)
+        if cards_hold(most):
+            return tried(count + 1, _smallest(0, count, lambda experts: cards_hold(tried(count + 1, experts))))
+        return tried(count + 1 - _smallest(0, count + 1, lambda spilled: cards_hold(tried(count + 1 - spilled, count))), count)
+    return tried(count + 1 - _smallest(0, count + 1, lambda spilled: cards_hold(tried(count + 1 - spilled, 0))), 0)
+
+
+def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The smallest number from `low` to `high` for which `holds`, which stays true once it is; `high` where it never is."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low

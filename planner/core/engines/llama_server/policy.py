@@ -1,0 +1,84 @@
+"""The llama-server engine: the rules of llama.cpp behind the questions that every engine answers."""
+
+from dataclasses import replace
+from functools import partial
+
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
+from planner.core.engines.llama_server.arguments import parse
+from planner.core.engines.llama_server.budget import memory_budget
+from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, Caches, caches, check_types, key_row_bytes, value_row_bytes
+from planner.core.engines.llama_server.capacity import planned_capacity, stated_capacity
+from planner.core.engines.llama_server.expectation import expectation
+from planner.core.engines.llama_server.hand_over import hand_over
+from planner.core.engines.llama_server.layout import stored_layers, widest_value
+from planner.core.engines.llama_server.placement import place
+from planner.core.engines.llama_server.serving import Serving, divide, serving
+from planner.core.engines.llama_server.versions import BUILDS
+from planner.core.model_shape import Layer
+from planner.core.plan import MemoryBudget, Plan
+
+
+def held(job: Job, settings: Serving) -> Caches:
+    return caches(job.shape, settings, divide(settings, trained_context=job.shape.max_context))
+
+
+class LlamaServer:
+    """The engine. Ollama runs the same server, and differs only in how its settings come about (`settings`)."""
+
+    name: str = "llama-server"
+    title: str = "llama-server"
+    versions: tuple[str, ...] = BUILDS
+    eight_bit_cache: str = "q8_0"
+    serves_gguf: bool = True
+    splits_tensors: bool = False
+
+    def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
+        """What the server is started with for `slots` slots; see `serving`."""
+        return serving(job, slots, planned=planned)
+
+    def check(self, job: Job) -> None:
+        settings = self.settings(job, 1)
+        check_types(job.shape, settings)
+        divide(settings, trained_context=job.shape.max_context)
+
+    def cache_types(self, job: Job) -> tuple[str, str]:
+        settings = self.settings(job, 1)
+        return settings.type_k.name, settings.type_v.name
+
+    def default_batch_tokens(self, job: Job) -> int:
+        return self.settings(replace(job, batch_tokens=None), 1).n_batch
+
+    def layers(self, job: Job) -> tuple[Layer, ...]:
+        return stored_layers(job.shape)
+
+    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:  # noqa: ARG002 - all layers have the job's cache types
+        settings = self.settings(job, 1)
+        return key_row_bytes(store, settings) + value_row_bytes(store, settings, widest_value(job.shape))
+
+    def state_bytes(self, job: Job, store: StateStore) -> int:
+        return STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements) * (1 + self.settings(job, 1).state_snapshots)
+
+    def request_bytes(self, job: Job) -> int:
+        return held(job, self.settings(job, 1, planned=True)).size_bytes
+
+    def reserved_bytes(self, job: Job, slots: int) -> int:
+        return held(job, self.settings(job, slots)).size_bytes
+
+    def budget(self, job: Job, slots: int) -> MemoryBudget:
+        settings = self.settings(job, slots)
+        kept = held(job, settings)
+        return memory_budget(job, settings, kept, place(job, settings, kept))
+
+    def capacity(self, job: Job) -> Capacity:
+        if parse(job.engine_args).shapes_context:
+            return stated_capacity(job, partial(self.settings, job))
+        return planned_capacity(job, partial(self.settings, job, planned=True))
+
+    def expect(self, job: Job, slots: int) -> Expectation:
+        settings = self.settings(job, slots)
+        kept = held(job, settings)
+        return expectation(job, settings, kept, place(job, settings, kept))
+
+    def hand_over(self, plan: Plan, job: Job) -> HandOver:
+        return hand_over(plan, job, self)
