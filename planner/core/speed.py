@@ -1,7 +1,8 @@
 """Speeds: single-stream prefill and decode rates, and what follows from them by the pass model without a simulator.
 
 A measured rate always wins. An estimate is a roofline: the physical floor of a step (bytes over bandwidth, operations over
-compute) stretched by the efficiency that public reports show for this engine and class of device, and never below the floor.
+compute) divided by the share of it that public reports reach with this engine on this class of device. The reports stand in
+tests/truth/speed_reports.csv; scripts/fit_speed.py reproduces every range below from them.
 """
 
 import math
@@ -16,64 +17,82 @@ from planner.core.model_shape import ModelShape
 from planner.core.plan import Figure, Percentiles, Remark, Speed, Workload
 from planner.core.weights import Weights
 
-Group = Literal["consumer", "workstation", "datacenter", "unified", "apple", "cpu"]
+Family = Literal["llama", "vllm"]
 
 
 @dataclass(frozen=True, slots=True)
-class Efficiency:
-    """The shares of the roofline that reports show, lowest and highest, and which reports (ids of the truth records)."""
+class Share:
+    """The lowest and highest share of the roofline among some reports: how many they are, and the two at the ends."""
 
     low: float
     high: float
     reports: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overhead:
-    """Seconds of a decode step that do not depend on bytes: launching kernels, sampling, the server's own work."""
-
-    low: float
-    high: float
-
-
-_WIDE: Final = "no report known: the widest range of the other classes"
-_LLAMA_DECODE: Final[dict[Group, Efficiency]] = {
-    "consumer": Efficiency(0.55, 0.92, "provisional"),
-    "workstation": Efficiency(0.55, 0.92, "provisional"),
-    "datacenter": Efficiency(0.40, 0.85, "provisional"),
-    "unified": Efficiency(0.50, 0.90, "provisional"),
-    "apple": Efficiency(0.45, 0.95, "provisional"),
-    "cpu": Efficiency(0.40, 0.90, "provisional"),
+# Keys: engine, "dense" or "sparse" (mixture of experts), class of device. "" is every class, and engine "" every engine:
+# they stand in where there are fewer than four reports, or reports of a single device.
+DECODE: Final[dict[tuple[str, str, str], Share]] = {
+    ("", "dense", ""): Share(0.27, 0.87, "64 reports, pk-h200-27b to xd-4080-f16"),
+    ("", "sparse", ""): Share(0.10, 0.64, "19 reports, pk-h200-35b to pk-m5-oss20"),
+    ("llama", "dense", ""): Share(0.27, 0.87, "55 reports, pk-h200-27b to xd-4080-f16"),
+    ("llama", "dense", "apple"): Share(0.37, 0.83, "10 reports, xd-m2ultra-q4-8k to xd-m2ultra-70b-f16"),
+    ("llama", "dense", "consumer"): Share(0.48, 0.87, "24 reports, D003 to xd-4080-f16"),
+    ("llama", "dense", "datacenter"): Share(0.27, 0.63, "9 reports, pk-h200-27b to p40-q40"),
+    ("llama", "dense", "unified"): Share(0.47, 0.78, "5 reports, gb10-7b-q4 to strix-q3-8b-4k"),
+    ("llama", "dense", "workstation"): Share(0.59, 0.78, "4 reports, xd-6000ada-q4 to xd-a6000-f16"),
+    ("llama", "sparse", ""): Share(0.10, 0.64, "17 reports, pk-h200-35b to pk-m5-oss20"),
+    ("llama", "sparse", "consumer"): Share(0.40, 0.64, "4 reports, pk-4090-35b to pk-4080-oss20"),
+    ("llama", "sparse", "datacenter"): Share(0.10, 0.21, "5 reports, pk-h200-35b to pk-a100-80-oss20"),
+    ("llama", "sparse", "unified"): Share(0.40, 0.63, "6 reports, gb10-oss20 to gb10-oss20-cpp"),
+    ("vllm", "dense", ""): Share(0.46, 0.76, "9 reports, D006 to v-a100-8b"),
 }
-_VLLM_DECODE: Final[dict[Group, Efficiency]] = {
-    "consumer": Efficiency(0.55, 0.92, "provisional"),
-    "workstation": Efficiency(0.50, 0.92, _WIDE),
-    "datacenter": Efficiency(0.50, 0.92, "provisional"),
-    "unified": Efficiency(0.50, 0.92, "provisional"),
-    "apple": Efficiency(0.40, 0.92, _WIDE),
-    "cpu": Efficiency(0.40, 0.92, _WIDE),
+# As above; dense prompts under llama.cpp by the arithmetic too, because INT8 kernels reach a smaller share of a higher peak.
+PREFILL: Final[dict[tuple[str, str, str], Share]] = {
+    ("", "dense", ""): Share(0.11, 0.81, "38 reports, xd-4090-q4-8k to xd-m1max-f16"),
+    ("", "sparse", ""): Share(0.06, 0.48, "6 reports, gb10-oss20 to v-2x5090-35b-90k"),
+    ("llama", "dense 16-bit", ""): Share(0.18, 0.81, "20 reports, strix-7b-vk to xd-m1max-f16"),
+    ("llama", "dense 16-bit", "apple"): Share(0.47, 0.81, "9 reports, xd-m1max-70b-q4 to xd-m1max-f16"),
+    ("llama", "dense 16-bit", "consumer"): Share(0.43, 0.61, "6 reports, hip-7900xtx-q4 to xd-4080-f16"),
+    ("llama", "dense INT8", ""): Share(0.11, 0.26, "13 reports, xd-4090-q4-8k to mmq-4090-q40"),
+    ("llama", "dense INT8", "consumer"): Share(0.11, 0.26, "13 reports, xd-4090-q4-8k to mmq-4090-q40"),
+    ("llama", "sparse", ""): Share(0.06, 0.18, "4 reports, gb10-oss20 to strix-oss120"),
+    ("llama", "sparse", "unified"): Share(0.06, 0.18, "4 reports, gb10-oss20 to strix-oss120"),
+    ("vllm", "dense", ""): Share(0.42, 0.56, "5 reports, v-2x5090-27b-90k to v-a100-14b-awq"),
+    ("vllm", "dense", "consumer"): Share(0.42, 0.49, "4 reports, v-2x5090-27b-90k to A089-90k"),
 }
-_LLAMA_PREFILL: Final = Efficiency(0.10, 0.90, "provisional")
-_VLLM_PREFILL: Final = Efficiency(0.25, 0.90, "provisional")
-_OVERHEAD: Final = Overhead(0.0, 0.002)
 
-# What tensor parallelism keeps of the added bandwidth: all of it at best, half over PCIe.
-_TENSOR_PARALLEL: Final = Efficiency(0.5, 1.0, "provisional")
-# Slowdown of a step for every further sequence in it, at worst.
-_BATCH_SLOPE: Final = {"llama": 0.32, "vllm": 0.12}
+# Seconds of a decode step that no byte explains: launching its kernels, sampling, the server. The H100's step over 0.7 GB takes
+# 1.3 ms of which 0.2 ms is reading (pk-h100-lfm); with 0.4 ms the smallest models stay below the highest share of large ones.
+OVERHEAD_SECONDS: Final = (0.0004, 0.0011)
+
+# By how much of a step, at most, every further sequence slows it; sparse models read other experts for each sequence.
+# From D003 and D009 at 8 clients and D010 at 32 (its backend has a cliff at 10 to 16 clients, which is left out). vLLM with a
+# sparse model has no report: the largest of the others.
+BATCH_SLOPE: Final = {("llama", "dense"): 0.20, ("vllm", "dense"): 0.12, ("llama", "sparse"): 0.41, ("vllm", "sparse"): 0.41}
 
 _UNQUANTISED: Final = frozenset({"f16", "fp16", "float16", "bf16", "bfloat16", "f32", "fp32", "float32"})
 
 
-def _family(engine: str) -> Literal["llama", "vllm"]:
-    """Ollama runs llama.cpp."""
+def family(engine: str) -> Family:
+    """Whose kernels compute: Ollama runs llama.cpp."""
     return "vllm" if engine == "vllm" else "llama"
 
 
-def _group(device: Device) -> Group:
+def device_class(device: Device) -> str:
+    """The class whose reports apply. Memory typed by hand is taken for a consumer card."""
     if device.vendor == "Apple":
         return "apple"
     return "consumer" if device.device_class == "custom" else device.device_class
+
+
+def density(weights: Weights) -> str:
+    """“sparse” where a token reads well under all of the weights. Embedding tables alone leave a dense model above that."""
+    return "sparse" if weights.active_bytes < 0.7 * weights.size_bytes else "dense"
+
+
+def _share(table: dict[tuple[str, str, str], Share], engine: str, kind: str, group: str) -> Share:
+    keys = ((engine, kind, group), (engine, kind, ""), ("", kind, ""))
+    return next(table[key] for key in keys if key in table)
 
 
 def measured(rate: float) -> Figure:
@@ -96,36 +115,80 @@ def bandwidth(node: Node, tensor_parallel: int) -> float | None:
         return None
     if tensor_parallel > 1:
         return tensor_parallel * min(known)
-    total = sum(d.memory_bytes for d in node.devices)
-    return total / math.fsum(d.memory_bytes / rate for d, rate in zip(node.devices, known, strict=True))
+    if len(set(known)) == 1:
+        return known[0]
+    return node.memory_bytes / math.fsum(d.memory_bytes / rate for d, rate in zip(node.devices, known, strict=True))
 
 
 def step_floor_seconds(*, batch: int, weights: Weights, cache_bytes_at_context: int, bytes_per_s: float) -> float:
-    """The physical floor of one decode step of `batch` sequences: the weights are read once, each sequence's cache as well."""
+    """The physical floor of one decode step of `batch` sequences: the weights are read once, and each sequence's cache."""
     return (weights.active_bytes + batch * cache_bytes_at_context) / bytes_per_s
 
 
 def step_seconds(
-    *, batch: int, weights: Weights, cache_bytes_at_context: int, node: Node, engine: str, tensor_parallel: int
+    *,
+    batch: int,
+    weights: Weights,
+    cache_bytes_at_context: int,
+    node: Node,
+    engine: str,
+    tensor_parallel: int,
+    measured_rate: float | None = None,
 ) -> Figure | None:
-    """Seconds of one decode step of `batch` sequences, with its range; None where the bandwidth is not known."""
+    """Seconds of one decode step of `batch` sequences, with its range; None where neither bandwidth nor a measured rate is known.
+
+    At best a further sequence costs the reading of its cache, at worst `BATCH_SLOPE` of a step. With the user's single-stream
+    `measured_rate` the step of one is exact. That a very large batch is bound by compute instead is not counted.
+    """
     rate = bandwidth(node, tensor_parallel)
+    kind = density(weights)
+    slowdown = 1 + (batch - 1) * BATCH_SLOPE[family(engine), kind]
+    further = (batch - 1) * cache_bytes_at_context / rate if rate else 0.0
+    if measured_rate is not None:
+        alone = 1 / measured_rate
+        if batch == 1:
+            return Figure(alone, "measured", "your measurement")
+        grown = alone + further
+        return _estimated(grown, max(grown, alone * slowdown), f"your measurement of one stream, for {batch:,} at a time")
     if rate is None:
         return None
-    family, group = _family(engine), _group(node.device)
-    share = (_VLLM_DECODE if family == "vllm" else _LLAMA_DECODE)[group]
-    split = _TENSOR_PARALLEL if tensor_parallel > 1 else Efficiency(1.0, 1.0, "")
-    alone = step_floor_seconds(batch=1, weights=weights, cache_bytes_at_context=cache_bytes_at_context, bytes_per_s=rate)
-    grown = step_floor_seconds(batch=batch, weights=weights, cache_bytes_at_context=cache_bytes_at_context, bytes_per_s=rate)
-    fastest = grown / (share.high * split.high) + _OVERHEAD.low
-    slowest = max(alone * (1 + (batch - 1) * _BATCH_SLOPE[family]), grown) / (share.low * split.low) + _OVERHEAD.high
-    read = f"{units.size(weights.active_bytes)} of weights and {units.size(batch * cache_bytes_at_context)} of cache per step"
+    share = _share(DECODE, family(engine), kind, device_class(node.device))
+    floor = step_floor_seconds(batch=1, weights=weights, cache_bytes_at_context=cache_bytes_at_context, bytes_per_s=rate)
+    fastest = (floor + further) / share.high + OVERHEAD_SECONDS[0]
+    slowest = max(floor + further, floor * slowdown) / share.low + OVERHEAD_SECONDS[1]
     return _estimated(
         fastest,
         slowest,
-        f"roofline: {read} at {rate / 1e9:,.0f} GB/s, {units.percent(share.low * split.low)} to {units.percent(share.high * split.high)} "
-        f"of it reached ({share.reports})",
+        f"Roofline: a step reads {units.size(weights.active_bytes)} of weights and {units.size(batch * cache_bytes_at_context)} of cache at "
+        f"{rate / 1e9:,.0f} GB/s, of which {units.percent(share.low)} to {units.percent(share.high)} is reached ({share.reports}).",
     )
+
+
+def batch_decode_rate(
+    *,
+    batch: int,
+    weights: Weights,
+    cache_bytes_at_context: int,
+    node: Node,
+    engine: str,
+    tensor_parallel: int,
+    measured_rate: float | None = None,
+) -> Figure | None:
+    """Tokens/s of `batch` streams together: each step gives one token to each."""
+    step = step_seconds(
+        batch=batch,
+        weights=weights,
+        cache_bytes_at_context=cache_bytes_at_context,
+        node=node,
+        engine=engine,
+        tensor_parallel=tensor_parallel,
+        measured_rate=measured_rate,
+    )
+    if step is None:
+        return None
+    if step.low is None or step.high is None:
+        return replace(step, value=batch / step.value)
+    return _estimated(batch / step.high, batch / step.low, step.source)
 
 
 def decode_rate(*, weights: Weights, cache_bytes_at_context: int, node: Node, engine: str, tensor_parallel: int) -> Figure | None:
@@ -140,33 +203,16 @@ def decode_rate(*, weights: Weights, cache_bytes_at_context: int, node: Node, en
     )
 
 
-def batch_decode_rate(
-    *, batch: int, weights: Weights, cache_bytes_at_context: int, node: Node, engine: str, tensor_parallel: int
-) -> Figure | None:
-    """Tokens/s of `batch` streams together: each step gives one token to each."""
-    step = step_seconds(
-        batch=batch,
-        weights=weights,
-        cache_bytes_at_context=cache_bytes_at_context,
-        node=node,
-        engine=engine,
-        tensor_parallel=tensor_parallel,
-    )
-    if step is None or step.low is None or step.high is None:
-        return None
-    return _estimated(batch / step.high, batch / step.low, step.source)
-
-
 def flops_per_token(shape: ModelShape, *, active_parameters: float, prompt_tokens: int) -> float:
-    """Operations per prompt token, averaged over a prompt: 2 × active parameters, plus attention over the tokens before it.
+    """Operations per prompt token, averaged over a prompt: 2 × active parameters, plus attention to the tokens before it.
 
-    Per layer 2 × heads × (key + value dimension) × tokens attended to, on average half the prompt, at most the window.
+    Per layer 2 × heads × (key + value dimension) × tokens attended to: on average half the prompt, at most the window.
     """
     attention = 0.0
     for store in shape.stores():
         if not isinstance(store, TokenStore) or store.kind in ("cross", "indexer"):
             continue
-        # A latent cache is expanded to the heads' own dimensions for prefill.
+        # Prefill expands a latent vector to the heads' own dimensions.
         width = 2 * shape.head_dim if store.kind == "latent" else store.key_dim + store.value_dim
         attended = min(prompt_tokens / 2, store.window or math.inf)
         attention += 2 * shape.attention_heads * width * attended
@@ -174,21 +220,27 @@ def flops_per_token(shape: ModelShape, *, active_parameters: float, prompt_token
 
 
 def dense_rate(device: Device, *, engine: str, weight_format: str) -> tuple[float, str] | None:
-    """Operations/s that prefill computes with, and which rate that is; None where it is not known."""
+    """Operations/s of the arithmetic that prefill uses, and its name; None where the rate is not known.
+
+    llama.cpp multiplies quantised blocks in INT8 (ggml-cuda/mmq.cuh) where the device has INT8 matrix units, and hands 16-bit
+    weights to cuBLAS with 16-bit accumulation: half the INT8 rate, which is twice the 16-bit rate of GeForce cards.
+    vLLM computes FP8 and W8A8 checkpoints natively and expands 4-bit weights to 16 bits (Marlin), but NVFP4 on Blackwell: its
+    FP4 rate is not in the catalogue and the FP8 rate stands in for it.
+    """
     name = weight_format.lower()
     half = max(device.bf16_flops or 0.0, device.fp16_flops or 0.0)
-    if _family(engine) == "vllm":
-        if "fp8" in name and device.fp8_flops:
+    int8 = device.int8_ops or 0.0
+    if family(engine) == "vllm":
+        blackwell = device.runs_cuda and device.compute_capability.startswith(("10", "12"))
+        if device.fp8_flops and ("fp8" in name or ("nvfp4" in name and blackwell)):
             return device.fp8_flops, "FP8"
-        if ("int8" in name or "w8a8" in name) and device.int8_ops:
-            return device.int8_ops, "INT8"
-        return (half, "16-bit") if half else None
-    if name in _UNQUANTISED:
-        # cuBLAS accumulates in 16 bits there, which runs at half the INT8 rate (twice the FP32-accumulate rate on GeForce).
-        best = max(half, (device.int8_ops or 0.0) / 2 if device.runs_cuda else 0.0)
-        return (best, "16-bit") if best else None
-    best = max(half, device.int8_ops or 0.0)
-    return (best, "INT8" if best > half else "16-bit") if best else None
+        if int8 and ("w8a8" in name or "int8" in name):
+            return int8, "INT8"
+    elif name in _UNQUANTISED:
+        half = max(half, int8 / 2 if device.runs_cuda else 0.0)
+    elif int8 > half:
+        return int8, "INT8"
+    return (half, "16-bit") if half else None
 
 
 def prefill_rate(
@@ -207,19 +259,26 @@ def prefill_rate(
     """
     rates = [dense_rate(d, engine=engine, weight_format=weights.format) for d in node.devices]
     known = [rate for rate in rates if rate is not None]
-    if active_parameters is None or not known or len(known) != len(rates):
+    if active_parameters is None or len(known) != len(rates):
         return None
-    slowest, kind = min(known)
-    share = _VLLM_PREFILL if _family(engine) == "vllm" else _LLAMA_PREFILL
-    split = _TENSOR_PARALLEL if tensor_parallel > 1 else Efficiency(1.0, 1.0, "")
+    slowest, arithmetic = min(known)
+    share = prefill_share(engine=engine, weights=weights, arithmetic=arithmetic, device=node.device)
     ceiling = tensor_parallel * slowest / flops_per_token(shape, active_parameters=active_parameters, prompt_tokens=prompt_tokens)
-    low, high = share.low * split.low, share.high * split.high
     return _estimated(
-        ceiling * low,
-        ceiling * high,
-        f"roofline: {active_parameters / 1e9:,.1f} billion active parameters at {tensor_parallel * slowest / 1e12:,.0f} trillion {kind} "
-        f"operations/s, {units.percent(low)} to {units.percent(high)} of it reached ({share.reports})",
+        ceiling * share.low,
+        ceiling * share.high,
+        f"Roofline: {active_parameters / 1e9:,.1f} billion active parameters and attention over {prompt_tokens:,} tokens at "
+        f"{tensor_parallel * slowest / 1e12:,.0f} TFLOPS ({arithmetic}), of which {units.percent(share.low)} to "
+        f"{units.percent(share.high)} is reached ({share.reports}).",
     )
+
+
+def prefill_share(*, engine: str, weights: Weights, arithmetic: str, device: Device) -> Share:
+    """The share of the compute peak that reports reach."""
+    kind = density(weights)
+    if kind == "dense" and family(engine) == "llama":
+        kind = f"dense {arithmetic}"
+    return _share(PREFILL, family(engine), kind, device_class(device))
 
 
 def pass_pause_seconds(pass_tokens: int, prefill_rate: float) -> float:
@@ -247,81 +306,71 @@ def speed(
     tensor_parallel: int,
 ) -> Speed:
     """The single-stream rates of a plan: measured ones win. What people feel comes from `felt`, once the load is known."""
-    prefill = (
-        measured(measured_prefill)
-        if measured_prefill
-        else prefill_rate(
-            weights=weights,
-            shape=shape,
-            active_parameters=active_parameters,
-            prompt_tokens=prompt_tokens,
-            node=node,
-            engine=engine,
-            tensor_parallel=tensor_parallel,
-        )
+    prefill, decode = measured_prefill and measured(measured_prefill), measured_decode and measured(measured_decode)
+    prefill = prefill or prefill_rate(
+        weights=weights,
+        shape=shape,
+        active_parameters=active_parameters,
+        prompt_tokens=prompt_tokens,
+        node=node,
+        engine=engine,
+        tensor_parallel=tensor_parallel,
     )
-    decode = (
-        measured(measured_decode)
-        if measured_decode
-        else decode_rate(
-            weights=weights, cache_bytes_at_context=cache_bytes_at_context, node=node, engine=engine, tensor_parallel=tensor_parallel
-        )
+    decode = decode or decode_rate(
+        weights=weights, cache_bytes_at_context=cache_bytes_at_context, node=node, engine=engine, tensor_parallel=tensor_parallel
     )
-    return Speed(prefill, decode, measured_prefill is not None and measured_decode is not None, None, None, None)
+    return Speed(prefill, decode, bool(measured_prefill and measured_decode), None, None, None)
 
 
-def felt(rates: Speed, *, load: Workload, prompt_tokens: int, batch_tokens: int, context_tokens: int, step: float | None) -> Speed:
+def felt(
+    rates: Speed,
+    *,
+    load: Workload,
+    prompt_tokens: int,
+    batch_tokens: int,
+    context_tokens: int,
+    step: float | None,
+    slots: int | None = None,
+) -> Speed:
     """`rates` with the gaps between tokens and the longest pause of a reply, as far as they have a closed form.
 
-    `step` is the seconds of one decode step at the mean number in flight. Every prompt has `prompt_tokens` tokens. Of the
-    N − 1 others each starts a turn during a reply with probability generate / turn, in any phase, and then its prompt takes
-    passes of at most `batch_tokens`; the longest gap of a reply is one pass or none. Time to first token needs the queue in
-    front of it and the prefills of others: that has no closed form worth printing, so it stays None.
+    `step` is the seconds of one decode step at the mean number in flight, `slots` how many run at once (None: everyone).
+    Every prompt has `prompt_tokens` tokens. Each of the N − 1 others starts a turn during a reply with probability
+    generate / turn, whatever their phase, but no more than the other slots can take up meanwhile. Its prompt takes passes of at
+    most `batch_tokens`, and each is one long gap for everyone among the generate / step gaps of a reply; `max` is a full pass of
+    a prompt as long as the context.
+    Time to first token needs the queue and the prompts in front of it: it has no closed form worth printing and stays None.
     """
     prefill = rates.prefill_rate
     if prefill is None or step is None:
         return rates
     duty = load.generate_seconds / load.turn_seconds
-    pause = pass_pause_seconds(min(batch_tokens, prompt_tokens), prefill.value)
-    worst = pass_pause_seconds(min(batch_tokens, context_tokens), prefill.value)
-    undisturbed = (1 - duty) ** (load.users - 1)
-    stalls = (load.users - 1) * duty * -(-prompt_tokens // batch_tokens)
-    stalled_gaps = min(1.0, stalls * step / load.generate_seconds)
-    gaps = [step + (pause if stalled_gaps > 1 - p else 0.0) for p in (0.50, 0.95, 0.99)]
-    pauses = [step + (pause if 1 - undisturbed > 1 - p else 0.0) for p in (0.50, 0.95, 0.99)]
-    longest = step + (worst if load.users > 1 else 0.0)
-    return replace(rates, itl_seconds=Percentiles(*gaps, longest), pause_seconds=Percentiles(*pauses, longest))
+    others = load.users - 1 if slots is None else min(load.users - 1, math.floor((slots - 1) / duty))
+    one_pass = pass_pause_seconds(min(batch_tokens, prompt_tokens), prefill.value)
+    longest = step + (pass_pause_seconds(min(batch_tokens, context_tokens), prefill.value) if others else 0.0)
+    stalled_replies = 1 - (1 - duty) ** others
+    stalled_gaps = others * duty * math.ceil(prompt_tokens / batch_tokens) * step / load.generate_seconds
+
+    def percentiles(stalled: float) -> Percentiles:
+        p50, p95, p99 = (step + (one_pass if stalled > 1 - share else 0.0) for share in (0.50, 0.95, 0.99))
+        return Percentiles(p50, p95, p99, longest)
+
+    return replace(rates, itl_seconds=percentiles(stalled_gaps), pause_seconds=percentiles(stalled_replies))
 
 
 def remarks(rates: Speed, *, node: Node, active_parameters: float | None) -> tuple[Remark, ...]:
     """Why a rate is missing or only estimated, and what to do about it."""
     said = []
+    measure = "Measure it (llama-bench or vllm bench) and enter the rate."
     if rates.decode_rate is None:
-        said.append(
-            Remark(
-                "decode_rate_unknown",
-                f"How fast {node.device.name} generates is not known: its memory bandwidth is not in the catalogue. "
-                "Measure it (llama-bench or vllm bench) and enter the rate.",
-                "decode_rate",
-            )
-        )
+        why = f"the memory bandwidth of {node.device.name} is not known"
+        said.append(Remark("decode_rate_unknown", f"How fast tokens are generated cannot be estimated: {why}. {measure}", "decode_rate"))
     if rates.prefill_rate is None:
-        why = (
-            "the model's parameter count is not known" if active_parameters is None else f"no compute rate is known for {node.device.name}"
-        )
-        said.append(
-            Remark(
-                "prefill_rate_unknown",
-                f"How fast prompts are read is not known: {why}. Measure it (llama-bench or vllm bench) and enter the rate.",
-                "prefill_rate",
-            )
-        )
+        why = f"no compute rate of {node.device.name} is known" if active_parameters else "the number of parameters is not known"
+        said.append(Remark("prefill_rate_unknown", f"How fast prompts are read cannot be estimated: {why}. {measure}", "prefill_rate"))
     if any(rate and rate.grade == "estimated" for rate in (rates.prefill_rate, rates.decode_rate)):
-        said.append(
-            Remark(
-                "speed_estimated",
-                "Speeds are roofline estimates with a wide range: measure prefill and decode once and every figure here follows yours.",
-                "decode_rate",
-            )
+        message = (
+            "Speeds are estimates with a wide range. Measure prefill and decode once: every figure that depends on them then follows yours."
         )
+        said.append(Remark("speed_estimated", message, "decode_rate"))
     return tuple(said)
