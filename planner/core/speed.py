@@ -86,7 +86,7 @@ def device_class(device: Device) -> str:
 
 
 def density(weights: Weights) -> str:
-    """“sparse” where a token reads well under all of the weights. Embedding tables alone leave a dense model above that."""
+    """“sparse” where a token reads well under all of the weights: a mixture of experts, or embeddings for every layer."""
     return "sparse" if weights.active_bytes < 0.7 * weights.size_bytes else "dense"
 
 
