@@ -2,8 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import health
+from planner.web.views import config, curve, files, glossary, health, planner
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", planner.planner, name="planner"),
+    path("config/", config.config, name="config"),
+    path("curve/", curve.curve, name="curve"),
+    path("files.zip", files.archive, name="archive"),
+    path("files/<path:path>", files.file, name="file"),
+    path("glossary/", glossary.glossary, name="glossary"),
     path("healthz", health.alive, name="health"),
 ]

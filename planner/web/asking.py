@@ -1,0 +1,39 @@
+"""From a query string to an answer, or to the sentences that say what to change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.answer import Answer, answer, find_model
+from planner.core.errors import InputError
+from planner.core.planning import slots_by_context
+from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
+from planner.web import site
+from planner.web.address import EXAMPLE, given
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`typed` is what was given, as it was typed; exactly one of `answer` and `errors` is there.
+
+    `errors` maps an input's name to its sentence; "" stands for the request as a whole.
+    """
+
+    typed: Mapping[str, str]
+    answer: Answer | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask(values: Mapping[str, str]) -> Outcome:
+    """The answer to a query string. Nothing given at all asks for the worked example."""
+    typed = given(values) or dict(EXAMPLE)
+    try:
+        return Outcome(typed, answer=answer(read_request(typed), site.hub()))
+    except RequestError as refused:
+        return Outcome(typed, errors=refused.errors)
+    except InputError as refused:
+        return Outcome(typed, errors={refused.field if refused.field in FIELDS else "": str(refused)})
+
+
+def curve_points(request: PlanRequest) -> list[tuple[int, int]]:
+    """(context tokens, slots that fit) for a request that has an answer."""
+    return slots_by_context(request, find_model(request, site.hub()))

@@ -1,0 +1,69 @@
+"""Everything the planner's templates may use, put together from an outcome."""
+
+from typing import Any
+
+from planner.core import units
+from planner.core.engines import engines
+from planner.core.engines.contract import HandOver
+from planner.core.plan import Percentiles, Plan
+from planner.web import bars, choices, figures, wording
+from planner.web.address import query
+from planner.web.asking import Outcome
+from planner.web.inputs import form
+
+
+def page(outcome: Outcome, *, config_text: str = "", config_error: str = "") -> dict[str, Any]:
+    """The context of planner/page.html and its parts. `config_text` and `config_error` belong to a config.json that was refused."""
+    context: dict[str, Any] = {
+        "nav": "planner",
+        "typed": outcome.typed,
+        "query": query(outcome.typed),
+        "form": form(outcome),
+        "errors": {**outcome.errors, **({"config": config_error} if config_error else {})},
+        "config": outcome.typed.get("config", ""),
+        "config_text": config_text,
+        "config_error": config_error or outcome.errors.get("config", ""),
+        "summary": _summary(outcome),
+        "models": choices.models(),
+        "devices": choices.devices(),
+    }
+    if outcome.answer:
+        context |= _answer(outcome.answer.plan, outcome.answer.hand_over)
+    return context
+
+
+def _answer(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "hand_over": hand_over,
+        "headline": wording.headline(plan),
+        "readouts": figures.readouts(plan),
+        "memory_lines": figures.memory_lines(plan),
+        "memory_bar": bars.memory_bar(plan.memory),
+        "distribution": bars.distribution(plan.workload, plan.fit.slots),
+        "speeds": figures.speeds(plan),
+        "latencies": _latencies(plan),
+        "engine_tabs": [(name, engine.title) for name, engine in engines().items()],
+        "step_groups": [
+            ("Install", "apply", hand_over.apply),
+            ("Check that it took effect", "verify", hand_over.verify),
+            ("Undo", "undo", hand_over.undo),
+        ],
+        "grades": list(figures.GRADES.items()),
+    }
+
+
+def _latencies(plan: Plan) -> list[tuple[str, Percentiles]]:
+    speed = plan.speed
+    named = (("First token", speed.ttft_seconds), ("Between tokens", speed.itl_seconds), ("Longest pause", speed.pause_seconds))
+    return [(name, times) for name, times in named if times is not None]
+
+
+def _summary(outcome: Outcome) -> str:
+    """The inputs in one line, for a phone: `Qwen3-8B · GeForce RTX 4090 · 20 users · 8,192 tokens`."""
+    if outcome.answer is None:
+        return " · ".join(outcome.typed.get(name, "")[:40] for name in ("model", "device") if outcome.typed.get(name)) or "Inputs"
+    plan = outcome.answer.plan
+    name = plan.model.id.rpartition("/")[2]
+    people = "1 user" if plan.workload.users == 1 else f"{plan.workload.users:,} users"
+    return f"{name} · {plan.node.title} · {people} · {units.trimmed(plan.request.context / 1024, 1)}k"

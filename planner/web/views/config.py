@@ -1,0 +1,46 @@
+"""A config.json that was uploaded or pasted: checked, made small, and moved into the plan's address."""
+
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from planner.core.errors import InputError
+from planner.core.readers.hf_config import compact_config, parse_config, read_shape
+from planner.web.address import address
+from planner.web.asking import ask
+from planner.web.page import page
+
+MAX_CONFIG_BYTES: Final = 2**20
+
+
+@require_POST
+def config(request: HttpRequest) -> HttpResponse:
+    """Goes on to the plan with the config in its address, or shows the form again with everything as it was typed."""
+    values = QueryDict(request.POST.get("address", "")).dict()
+    text = request.POST.get("config_text", "")
+    try:
+        parsed = parse_config(_given(request, text))
+        # A plan by hand needs only the keys that are there; any other config must be readable before it goes into the address.
+        shape_name = "model" if values.get("bytes_per_token") else read_shape(parsed).model_type
+        compact = compact_config(parsed)
+    except InputError as refused:
+        return render(request, "planner/page.html", page(ask(values), config_text=text, config_error=str(refused)), status=400)
+    response = HttpResponseRedirect(address("/", values, config=compact, model=f"my-{shape_name}", revision=None))
+    response.status_code = 303
+    return response
+
+
+def _given(request: HttpRequest, text: str) -> str | bytes:
+    """The uploaded file, else the pasted text. Raises InputError when there is neither or too much."""
+    uploaded = request.FILES.get("config_file")
+    if uploaded is not None and not isinstance(uploaded, list):
+        if (uploaded.size or 0) > MAX_CONFIG_BYTES:
+            raise InputError(f"This file is {uploaded.size:,} B long; a config.json has a few thousand. Weights are not needed.")
+        return bytes(uploaded.read())
+    if not text.strip():
+        raise InputError("Choose a file or paste the text of the model’s config.json.")
+    if len(text.encode()) > MAX_CONFIG_BYTES:
+        raise InputError("This text is longer than 1 MiB; a config.json has a few thousand characters.")
+    return text

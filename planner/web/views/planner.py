@@ -1,0 +1,32 @@
+"""The planner: a plan for the query string, whole or as the part that changed."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import reswap
+from django_htmx.middleware import HtmxDetails
+
+from planner.web.address import address
+from planner.web.asking import Outcome, ask
+from planner.web.page import page
+from planner.web.requests import HtmxRequest
+
+
+@require_safe
+@vary_on_headers("HX-Request", "HX-Target")
+def planner(request: HtmxRequest) -> HttpResponse:
+    """The plan for the query string, so that every plan has an address to share."""
+    outcome = ask(request.GET.dict())
+    if request.htmx and not request.htmx.history_restore_request:
+        return _part(request, request.htmx, outcome)
+    return render(request, "planner/page.html", page(outcome), status=400 if outcome.errors else 200)
+
+
+def _part(request: HtmxRequest, htmx: HtmxDetails, outcome: Outcome) -> HttpResponse:
+    """What typing replaces, or (for a link) inputs and answer together. A refused input leaves the last answer where it is."""
+    if htmx.target == "planner":
+        return render(request, "planner/_replaced.html", page(outcome))
+    response = render(request, "planner/_live.html", page(outcome))
+    response["HX-Replace-Url"] = address("/", outcome.typed)
+    return reswap(response, "none") if outcome.errors else response

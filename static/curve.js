@@ -1,0 +1,51 @@
+// The one chart that plotly draws: its library is loaded when the chart is there, and its colours are the theme's.
+(() => {
+  const source = document.currentScript.dataset.plotly;
+  let library;
+
+  function load() {
+    library ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = source;
+      script.onload = resolve;
+      script.onerror = reject;
+      document.head.append(script);
+    });
+    return library;
+  }
+
+  // var(--name) in a figure is the theme's colour, asked of the element so that light-dark() is resolved.
+  function coloured(value, element) {
+    if (typeof value === "string" && value.startsWith("var(--")) {
+      element.style.color = value;
+      const colour = getComputedStyle(element).color;
+      element.style.color = "";
+      return colour;
+    }
+    if (value === "inherit") return getComputedStyle(element).fontFamily;
+    if (Array.isArray(value)) return value.map((each) => coloured(each, element));
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, coloured(each, element)]));
+    }
+    return value;
+  }
+
+  async function draw() {
+    const element = document.querySelector("[data-chart]");
+    if (!element) return;
+    const figure = JSON.parse(document.getElementById(element.dataset.chart).textContent);
+    try {
+      await load();
+    } catch {
+      return; // the table beside it has every point
+    }
+    const { data, layout } = coloured(figure, element);
+    globalThis.Plotly.react(element, data, layout, { responsive: true, displayModeBar: false });
+  }
+
+  draw();
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.querySelector?.("[data-chart]") ?? false) draw();
+  });
+  document.addEventListener("themechange", draw);
+})();

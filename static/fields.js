@@ -1,0 +1,41 @@
+// What the form does beyond sending itself: errors marked for assistive technology, presets, and word of a lost connection.
+(() => {
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    const note = event.detail.target;
+    if (!note.id.endsWith("-note")) return;
+    const field = document.getElementById(note.id.replace(/-note$/, ""));
+    if (note.classList.contains("error")) field?.setAttribute("aria-invalid", "true");
+    else field?.removeAttribute("aria-invalid");
+  });
+
+  // Another kind of use brings its own duty cycle: an empty field stands for the preset's figure.
+  document.addEventListener(
+    "input",
+    (event) => {
+      const preset = event.target.selectedOptions?.[0].dataset.preset;
+      if (!preset) return;
+      for (const [name, figure] of Object.entries(JSON.parse(preset))) {
+        const field = event.target.form.elements[name];
+        field.value = "";
+        field.placeholder = figure;
+      }
+    },
+    true,
+  );
+
+  // Sent empty, an input is the same as not sent: addresses stay short.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { parameters } = event.detail;
+    for (const [name, value] of Object.entries(parameters)) if (value === "") delete parameters[name];
+  });
+
+  for (const failure of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
+    document.addEventListener(failure, () => {
+      const lost = document.getElementById("lost");
+      lost.hidden = false;
+    });
+  }
+  document.addEventListener("htmx:afterOnLoad", () => {
+    document.getElementById("lost").hidden = true;
+  });
+})();
