@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from planner.core.errors import InputError
-from planner.core.plan import Remark
 from planner.core.units import MAX_BYTES, MAX_TOKENS
 
 MAX_WORDS: Final = 1_000
@@ -46,7 +45,7 @@ class Arguments:
     cpu_offload_gb: float | None = None
     speculative_config: Mapping[str, Any] | None = None
     compilation_config: Mapping[str, Any] | None = None
-    remarks: tuple[Remark, ...] = ()
+    language_model_only: bool | None = None
 
 
 def _refuse(flag: str, text: str, wanted: str) -> InputError:
@@ -132,9 +131,7 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "speculative_config": _object,
     "compilation_config": _object,
 }
-_SWITCHES: Final = {
-    field.name for field in fields(Arguments) if field.name not in _READ and field.name not in {"remarks"}
-}  # fmt: skip
+_SWITCHES: Final = frozenset(field.name for field in fields(Arguments)) - _READ.keys()
 _ALIASES: Final = {
     "tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size", "dcp": "decode_context_parallel_size",
     "sc": "speculative_config", "cc": "compilation_config", "device_memory_utilization": "gpu_memory_utilization",
@@ -145,40 +142,43 @@ _SPECULATIVE: Final = {"spec_method": "method", "spec_model": "model", "spec_tok
 
 
 def _flags(words: tuple[str, ...]) -> Iterator[tuple[str, str, str | None]]:
-    """(name as typed, its canonical name, value or None) for every flag; words that belong to none are passed over."""
+    """(flag as typed, its canonical name, value or None) for every flag; words that belong to none are passed over."""
     position = 0
     while position < len(words):
         word = words[position]
         position += 1
-        if not re.match(r"--?[A-Za-z]", word):
+        if not _is_flag(word):
             continue
         typed, equals, value = word.partition("=")
         name = typed.lstrip("-").replace("-", "_")
         given: str | None = value if equals else None
-        if given is None and position < len(words) and not re.match(r"--?[A-Za-z]", words[position]):
+        if given is None and position < len(words) and not _is_flag(words[position]):
             given = words[position]
-            if name not in _SWITCHES:
-                position += 1
+            position += name.removeprefix("no_") not in _SWITCHES
         yield typed, _ALIASES.get(name, name), given
+
+
+def _is_flag(word: str) -> bool:
+    return re.match(r"--?[A-Za-z]", word) is not None
 
 
 def parse(words: tuple[str, ...]) -> Arguments:
     """The command line's values. Later flags win, as in argparse.
 
-    Flags without influence on memory are passed over, unknown ones are left to `flags` to judge. Raises InputError for a
-    value that vLLM would refuse.
+    Flags that do not touch memory are passed over (`flags` judges whether they exist). Raises InputError for a value that
+    vLLM would refuse.
     """
     if len(words) > MAX_WORDS:
         raise InputError(f"The command line has more than {MAX_WORDS:,} words: paste only vLLM's own.", field="engine_args")
-    found = Arguments()
+    found: dict[str, Any] = {}
     for typed, name, value in _flags(words):
         positive = name.removeprefix("no_")
         if positive in _SWITCHES:
-            found = replace(found, **{positive: name == positive})
+            found[positive] = name == positive
         elif name in _READ:
             if not value:
                 raise InputError(f"{typed} needs a value.", field="engine_args")
-            found = replace(found, **{name: _READ[name](name.replace("_", "-"), value)})
+            found[name] = _READ[name](name.replace("_", "-"), value)
         elif value and (key := _SPECULATIVE.get(name) or name.partition("speculative_config.")[2]):
-            found = replace(found, speculative_config={**(found.speculative_config or {}), key: value})
-    return found
+            found["speculative_config"] = {**found.get("speculative_config", {}), key: value}
+    return Arguments(**found)

@@ -9,6 +9,7 @@ from planner.core.engines.vllm.versions import Release, Rules
 from planner.core.errors import InputError
 
 DTYPE_BYTES: Final[Mapping[str, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}
+LATENT_ONLY: Final = frozenset({"fp8_ds_mla", "nvfp4_ds_mla"})
 FP8: Final = frozenset({"fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc"})
 
 # One fp32 scale per token, head and side. Source: vLLM 0.32 v1/attention/backends/triton_attn.py, customize_spec.

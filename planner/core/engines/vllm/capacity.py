@@ -22,7 +22,7 @@ class Layout:
     @property
     def block_size(self) -> int:
         """The block size in vLLM's cache_config: the smallest of all groups."""
-        return min(group.first.block_size for group in self.groups)
+        return min(member.spec.block_size for group in self.groups for member in group.members)
 
     def reserved_blocks(self, tokens: int) -> int:
         """Blocks the engine counts for one request of `tokens` tokens at start-up and admission."""
@@ -104,3 +104,16 @@ def pool_of(layout: Layout, stage_bytes: tuple[int, ...]) -> Pool:
     blocks = [max(0, size) // block for size, block in zip(stage_bytes, layout.stage_block_bytes, strict=True)]
     stage = min(range(len(blocks)), key=blocks.__getitem__)
     return Pool(layout=layout, num_blocks=layout.serving.num_gpu_blocks_override or blocks[stage], stage=stage)
+
+
+def longest_request(pool: Pool) -> int:
+    """The longest request that fits alone, which `--max-model-len auto` settles on; 0 where none does.
+
+    Source: vLLM 0.32 v1/core/kv_cache_utils.py, _auto_fit_max_model_len.
+    """
+    usable = pool.num_blocks - (1 if pool.layout.serving.rules.checks_null_block else 0)
+    low, high = 0, pool.layout.serving.max_model_len
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if pool.layout.reserved_blocks(middle) <= usable else (low, middle - 1)
+    return low

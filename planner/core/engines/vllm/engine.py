@@ -1,16 +1,22 @@
-"""The vLLM engine as the planner sees it: checks, cache size, budget, slots, and the start-up lines to expect."""
+"""The vLLM engine as the planner sees it: checks, cache sizes, budget, slots, and the start-up lines to expect."""
 
 from dataclasses import replace
 
-from planner.core.engines.contract import Capacity, Expectation, ExpectedLine, HandOver, Job
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
 from planner.core.engines.vllm.budget import Account, account, budget_of
 from planner.core.engines.vllm.capacity import layout_of
+from planner.core.engines.vllm.expect import expectation
 from planner.core.engines.vllm.parallel import check_sizes
-from planner.core.engines.vllm.serving import settle
+from planner.core.engines.vllm.remarks import remarks
+from planner.core.engines.vllm.rows import row_bytes, state_bytes
+from planner.core.engines.vllm.serving import Serving, settle
+from planner.core.engines.vllm.specs import cached_layers
 from planner.core.engines.vllm.versions import VERSIONS
 from planner.core.errors import InputError
+from planner.core.model_shape import Layer
 from planner.core.plan import MemoryBudget, Plan
-from planner.core.units import GIB
+from planner.core.units import size
 
 
 class Vllm:
@@ -18,78 +24,93 @@ class Vllm:
 
     name = "vllm"
     title = "vLLM"
-    versions = VERSIONS
+    versions: tuple[str, ...] = VERSIONS
+    eight_bit_cache = "fp8"
+    serves_gguf = False
+    splits_tensors = True
 
     def check(self, job: Job) -> None:
         serving = settle(job)
-        check_sizes(job.shape, tensor_parallel=serving.tensor_parallel_size, pipeline_parallel=serving.pipeline_parallel_size)
         if not job.node.has_gpu:
-            raise InputError("vLLM is planned for GPUs here: choose a GPU, or llama-server for a machine without one.", field="engine")
+            raise InputError("vLLM is planned for GPUs here: choose one, or llama-server for a machine without.", field="engine")
+        if any(isinstance(store, StateStore) and store.kind == "rwkv" for store in job.shape.stores()):
+            raise InputError("vLLM does not serve RWKV models: choose llama-server.", field="engine")
+        check_sizes(serving, devices=len(job.node.devices))
         layout_of(serving)
 
     def cache_types(self, job: Job) -> tuple[str, str]:
-        serving = settle(job)
-        name = serving.cache_type.name
-        resolved = serving.cache_type.model_dtype if name == "auto" else name
-        return resolved, resolved
+        cache_type = settle(job).cache_type
+        name = cache_type.model_dtype if cache_type.name == "auto" else cache_type.name
+        return name, name
+
+    def default_batch_tokens(self, job: Job) -> int:
+        return settle(replace(job, batch_tokens=None)).max_num_batched_tokens
+
+    def layers(self, job: Job) -> tuple[Layer, ...]:
+        return cached_layers(settle(job))
+
+    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:
+        whole = _whole_model(settle(job))
+        return row_bytes(store, whole, cached_layers(whole)[layer], layer)
+
+    def state_bytes(self, job: Job, store: StateStore) -> int:
+        return state_bytes(store, _whole_model(settle(job)))
 
     def request_bytes(self, job: Job) -> int:
-        return layout_of(settle(_one_gpu(job))).held_page_bytes(job.context_tokens)
+        """Pages one decoding request holds, each layer counted once (not once per rank that keeps a copy)."""
+        return layout_of(_whole_model(settle(job))).held_page_bytes(job.context_tokens)
 
     def reserved_bytes(self, job: Job, slots: int) -> int:
-        layout = layout_of(settle(_one_gpu(job), slots))
+        """Blocks of the pool that the engine counts for `slots` requests, padding included."""
+        layout = layout_of(_whole_model(settle(job, slots)))
         return slots * layout.reserved_blocks(job.context_tokens) * layout.stage_block_bytes[0]
 
     def budget(self, job: Job, slots: int) -> MemoryBudget:
         return budget_of(job, slots)
 
     def capacity(self, job: Job) -> Capacity:
-        """The slots whose full conversations fit, with `max_num_seqs` set to them.
+        """The most slots whose conversations fit, all full to the job's context, with `max_num_seqs` set to them.
 
-        A larger max_num_seqs costs memory (sampler, graphs), so the answer is the largest number that still holds itself.
+        More sequences take more memory for sampling, so the answer is the largest number that still holds itself.
         """
         low, high = 0, account(job, 1).pool.requests(job.context_tokens)
         while low < high:
             middle = (low + high + 1) // 2
-            if account(job, middle).pool.requests(job.context_tokens) >= middle:
-                low = middle
-            else:
-                high = middle - 1
+            low, high = (middle, high) if account(job, middle).pool.requests(job.context_tokens) >= middle else (low, middle - 1)
         return _capacity(job, account(job, max(1, low)), low)
 
     def expect(self, job: Job, slots: int) -> Expectation:
-        pool = account(job, slots).pool
-        layout = pool.layout
-        tokens, concurrency = pool.kv_cache_tokens, pool.max_concurrency
-        return Expectation(
-            values={
-                "block_size": layout.block_size,
-                "num_blocks": pool.num_blocks,
-                "kv_cache_tokens": tokens,
-                "max_concurrency": concurrency,
-                "bytes_per_block": pool.block_bytes,
-            },
-            lines=(ExpectedLine(f"GPU KV cache size: {tokens:,} tokens", ""),),
-        )
+        return expectation(account(job, slots))
 
     def hand_over(self, plan: Plan, job: Job) -> HandOver:
-        from planner.core.engines.vllm.hand_over import hand_over  # noqa: PLC0415
+        from planner.core.engines.vllm.hand_over import hand_over  # noqa: PLC0415 - the files are built on this engine
 
         return hand_over(plan, job, self)
 
 
-def _one_gpu(job: Job) -> Job:
-    return replace(job, tensor_parallel=1, pipeline_parallel=1)
+def _whole_model(serving: Serving) -> Serving:
+    """The same server as if one GPU held everything."""
+    return replace(serving, tensor_parallel_size=1, pipeline_parallel_size=1, decode_context_parallel_size=1)
 
 
-def _capacity(job: Job, figures: Account, slots: int) -> Capacity:
-    pool, tokens = figures.pool, job.context_tokens
-    held, reserved = pool.layout.held_blocks(tokens), pool.layout.reserved_blocks(tokens)
+def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
+    pool, layout, tokens = figures.pool, figures.pool.layout, job.context_tokens
+    allowed = figures.serving.max_num_seqs if figures.serving.seqs_given else fitting
+    slots = min(fitting, allowed) if tokens <= figures.serving.max_model_len else 0
+    one_more = fitting + 1
     inequality = (
-        f"{figures.pool_bytes / GIB:.2f} GiB ÷ {pool.block_bytes:,} B = {pool.num_blocks:,} blocks; "
-        f"1 null + {reserved:,} + {max(0, slots - 1)} × {held:,} ≤ {pool.num_blocks:,}"
+        f"{size(max(0, figures.pool_bytes))} ÷ {pool.block_bytes:,} B = {pool.num_blocks:,} blocks, one of them unused; "
+        f"{fitting} × {tokens:,} tokens take {layout.blocks_of(fitting, tokens):,}, {one_more} would take {layout.blocks_of(one_more, tokens):,}"
     )
-    return Capacity(slots=slots, limit="memory", inequality=inequality)
+    if not pool.starts:
+        need = layout.reserved_blocks(figures.serving.max_model_len)
+        inequality += f"; a request of {figures.serving.max_model_len:,} tokens alone needs {need:,}, so vLLM does not start"
+    return Capacity(
+        slots=slots,
+        limit="engine" if slots < fitting else "memory",
+        inequality=f"{inequality}.",
+        remarks=remarks(job, figures),
+    )
 
 
 ENGINE = Vllm()

@@ -39,7 +39,7 @@ def groups_of(placed: Sequence[Placed], serving: Serving) -> tuple[Group, ...]:
         placed = _promoted(placed)
     if _uniform(placed):
         return (Group(tuple(placed)),)
-    if any(member.spec.layout[0] == "compressed" for member in placed):
+    if serving.compressed:
         return _packed(placed)
     page = max(member.spec.page_bytes for member in placed)
     return _equal_pages([Placed(member.layer, member.spec.with_page(page)) for member in placed], serving)
@@ -55,10 +55,7 @@ def _promoted(placed: Sequence[Placed]) -> list[Placed]:
     if _uniform(placed) or not full:
         return list(placed)
     block_size = full.pop() if len(full) == 1 else 0
-    promoted = [
-        Placed(member.layer, member.spec.as_full(block_size or member.spec.block_size)) if member.spec.local else member
-        for member in placed
-    ]
+    promoted = [Placed(member.layer, member.spec.promoted(block_size or member.spec.block_size)) for member in placed]
     if not _uniform(promoted):
         raise InputError(
             "vLLM cannot run this model with --disable-hybrid-kv-cache-manager: its layers cannot share one block table.",

@@ -1,27 +1,87 @@
-"""Memory beside weights and cache, estimated: the peak of a forward pass, CUDA graphs, and what lies outside PyTorch."""
+"""Memory beside weights and cache, estimated from reports: the peak of a profiling pass, CUDA graphs, what PyTorch does not hold.
+
+The coefficients are fitted on public start-up reports by benchmarks/fit_overheads.py, which prints the table behind them.
+"""
 
 from dataclasses import dataclass
+from typing import Final
 
 from planner.core.engines.vllm.serving import Serving
-from planner.core.units import GIB
+from planner.core.units import GIB, size
+
+SOURCE: Final = "Fit on public start-up reports of vLLM, benchmarks/fit_overheads.py."
+
+# Bytes per profiled sequence and vocabulary entry: logits, their sort and the probabilities of the dummy sampler run.
+# Six reports up to 0.11 lie close together; one of 0.26 needs about half, so later releases are planned with the middle.
+SAMPLER_UNTIL_0_11: Final = (36.0, 38.7, 42.0)
+SAMPLER: Final = (15.0, 28.0, 42.0)
+# Elements per token of the pass: gate, up and their product of the feed-forward part, and three hidden vectors.
+FORWARD: Final = (2.5, 3.0, 4.0)
+# Bytes per token of DeepSeek-V4's pass, whose compressors and residual streams the formula does not see (one report).
+COMPRESSED_FORWARD: Final = (0.6e6, 0.7e6, 0.8e6)
+# The vision encoder's profiling pass (three reports).
+ENCODER: Final = (0.9 * GIB, 1.7 * GIB, 2.5 * GIB)
+# CUDA graphs: six reports from 0.09 to 1.03 GiB.
+GRAPHS: Final = (0.05 * GIB, 0.3 * GIB, 1.05 * GIB)
+# Memory outside PyTorch after loading: one GPU, and with NCCL's buffers.
+OUTSIDE_ONE: Final = (0.03 * GIB, 0.13 * GIB, 0.35 * GIB)
+OUTSIDE_MANY: Final = (0.25 * GIB, 0.5 * GIB, 0.6 * GIB)
+# The plan keeps room for this many sequences unless a command line says otherwise: vLLM's own default on smaller cards.
+ROOM_SEQS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Bytes on one GPU with the interval the reports lie in."""
+    """Bytes on one GPU, the interval the reports lie in, and the reason in numbers."""
 
     size_bytes: int
     low_bytes: int
     high_bytes: int
     why: str
-    source: str
+
+
+def _estimate(bounds: tuple[float, float, float], why: str) -> Estimate:
+    low, middle, high = (int(bound) for bound in bounds)
+    return Estimate(size_bytes=middle, low_bytes=low, high_bytes=high, why=why)
 
 
 def activation(serving: Serving) -> Estimate:
-    size = int(1.2 * GIB * serving.max_num_batched_tokens / 2048)
-    return Estimate(size, size, size, "", "")
+    """The peak of the profiling pass: the larger of the forward pass, the sampler and the vision encoder.
+
+    forward = tokens × (3 × intermediate_size ÷ ranks + 3 × hidden_size) × bytes; sampler = sequences × vocab_size × bytes.
+    """
+    shape, tokens = serving.shape, serving.max_num_batched_tokens
+    seqs = serving.max_num_seqs if serving.seqs_given else max(serving.max_num_seqs, ROOM_SEQS)
+    seqs = min(seqs, tokens)
+    feed = shape.feed_forward
+    experts = feed.experts_per_token * feed.expert_intermediate_size + feed.shared_expert_intermediate_size
+    inner = 3 * max(feed.intermediate_size, experts) / serving.tensor_parallel_size + feed.experts_per_token * shape.hidden_size
+    per_entry = SAMPLER if serving.rules.since(0, 12) else SAMPLER_UNTIL_0_11
+    parts = []
+    for index in range(3):
+        per_token = COMPRESSED_FORWARD[index] if serving.compressed else 2 * (inner + FORWARD[index] * shape.hidden_size)
+        encoder = ENCODER[index] if serving.encodes_images else 0.0
+        parts.append((tokens * per_token, seqs * shape.vocab_size * per_entry[index], encoder))
+    forward, sampler, encoder = parts[1]
+    why = (
+        f"The profiling pass at start: the larger of {tokens:,} tokens through the layers ({size(forward)}) and "
+        f"{seqs:,} sequences sampled from {shape.vocab_size:,} entries ({size(sampler)})"
+        + (f" and the vision encoder ({size(encoder)})." if encoder else ".")
+    )
+    return _estimate((max(parts[0]), max(parts[1]), max(parts[2])), why)
 
 
 def cuda_graphs(serving: Serving) -> Estimate:
-    size = int(0.3 * GIB) if serving.cuda_graphs else 0
-    return Estimate(size, size, size, "", "")
+    """Memory of the captured graphs."""
+    if not serving.cuda_graphs:
+        return _estimate((0, 0, 0), "No CUDA graphs: the server runs eagerly.")
+    place = "inside the share" if serving.rules.graphs_inside_budget else "beside the share, in what is left to others"
+    return _estimate(GRAPHS, f"CUDA graphs of the decode step, captured at start; in this release they are taken {place}.")
+
+
+def outside_torch(serving: Serving) -> Estimate:
+    """Workspaces and communication buffers that PyTorch does not hold."""
+    ranks = serving.tensor_parallel_size * serving.pipeline_parallel_size
+    if ranks == 1:
+        return _estimate(OUTSIDE_ONE, "Libraries' workspaces. The CUDA context itself lies outside the share.")
+    return _estimate(OUTSIDE_MANY, f"Libraries' workspaces and NCCL's buffers for {ranks} GPUs.")

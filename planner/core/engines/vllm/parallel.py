@@ -1,6 +1,7 @@
 """Which parallel sizes a model allows, and which layers each pipeline stage holds."""
 
 from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.vllm.serving import Serving
 from planner.core.errors import InputError
 from planner.core.model_shape import ModelShape
 
@@ -25,18 +26,24 @@ def valid_sizes(shape: ModelShape, limit: int = 64) -> tuple[int, ...]:
     return tuple(ranks for ranks in range(1, limit + 1) if refusal(shape, ranks) is None)
 
 
-def check_sizes(shape: ModelShape, *, tensor_parallel: int, pipeline_parallel: int) -> None:
-    """Raises InputError, with the sizes that do work, where a parallel size does not fit the model."""
-    why = refusal(shape, tensor_parallel)
+def check_sizes(serving: Serving, *, devices: int) -> None:
+    """Raises InputError, with the sizes that do work, where a parallel size fits neither the model nor the machine."""
+    shape, ranks, parts = serving.shape, serving.tensor_parallel_size, serving.pipeline_parallel_size
+    why = refusal(shape, ranks)
     if why:
         sizes = ", ".join(map(str, valid_sizes(shape, 16)))
+        raise InputError(f"Tensor parallelism over {ranks} GPUs is not possible: {why}. Possible: {sizes}.", field="tensor_parallel")
+    if parts > max(1, len(shape.layers)):
+        raise InputError(f"{parts} pipeline stages are more than the model's {len(shape.layers)} layers.", field="pipeline_parallel")
+    if ranks * parts > devices:
         raise InputError(
-            f"Tensor parallelism over {tensor_parallel} GPUs is not possible: {why}. Possible: {sizes}.", field="tensor_parallel"
+            f"{ranks} × {parts} GPUs are asked for and there are {devices}: raise the count or lower the sizes.", field="count"
         )
-    if pipeline_parallel > len(shape.layers):
-        raise InputError(
-            f"{pipeline_parallel} pipeline stages are more than the model's {len(shape.layers)} layers.", field="pipeline_parallel"
-        )
+    shards = serving.decode_context_parallel_size
+    if shards > 1 and any(isinstance(store, TokenStore) and store.window for store in shape.stores()):
+        raise InputError("vLLM cannot shard sliding windows by tokens: leave out --decode-context-parallel-size.", field="engine_args")
+    if ranks % shards:
+        raise InputError(f"--decode-context-parallel-size {shards} must divide the {ranks} tensor-parallel GPUs.", field="engine_args")
 
 
 def stages(layers: int, draft_layers: int, pipeline_parallel: int) -> tuple[range, ...]:

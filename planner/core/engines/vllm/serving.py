@@ -1,6 +1,7 @@
 """What a server for the job really runs with: its command line first, then the planner's choice, then vLLM's defaults."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.contract import Job
@@ -12,6 +13,11 @@ from planner.core.engines.vllm.versions import Rules, rules_of
 from planner.core.errors import InputError
 from planner.core.hardware import Device
 from planner.core.model_shape import ModelShape
+from planner.core.units import GIB
+
+MAX_DRAFT: Final = 64
+# Falcon never passes the cache settings to its attention layers (measured with vLLM 0.32).
+_IGNORES_CACHE_TYPE: Final = frozenset({"falcon"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,13 @@ class Serving:
     hybrid_manager: bool
     sliding_window: bool
     async_scheduling: bool
+    auto_length: bool
     num_speculative_tokens: int
     drafts_with_model: bool
     cuda_graphs: bool
+    seqs_given: bool
+    encodes_images: bool
+    offloaded_bytes: int
 
     @property
     def in_flight_tokens(self) -> int:
@@ -59,6 +69,16 @@ class Serving:
         return self.enable_prefix_caching and self.rules.keeps_state_history
 
     @property
+    def hybrid(self) -> bool:
+        """Whether recurrent layers share the pool with the others."""
+        return any(isinstance(store, StateStore) for store in self.shape.stores())
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the model has DeepSeek-V4's compressed caches, which come with page sizes of their own."""
+        return any(isinstance(store, TokenStore) and store.kind == "compressed" for store in self.shape.stores())
+
+    @property
     def blackwell(self) -> bool:
         capability = compute_capability(self.device)
         return capability is not None and capability[0] == 10
@@ -71,41 +91,39 @@ def settle(job: Job, slots: int = 0) -> Serving:
     """
     rules = rules_of(job.version)
     given = arguments.parse(job.engine_args)
-    device = job.node.device
     max_model_len = _max_model_len(given, job)
     seqs, batched = _batch(given, job, rules, slots=slots, max_model_len=max_model_len)
-    dtype = model_dtype(job.shape, device, given.dtype)
-    if dtype not in DTYPE_BYTES:
-        raise InputError(f"vLLM has no --dtype {dtype}: use bfloat16, float16 or float32.", field="engine_args")
-    draft = given.speculative_config or {}
-    method, tokens = str(draft.get("method", "")), draft.get("num_speculative_tokens", 0)
-    if not str(tokens).isdecimal() or not 0 <= int(tokens) <= 64:
-        raise InputError("num_speculative_tokens is a whole number up to 64.", field="engine_args")
+    dtype = _dtype("dtype", model_dtype(job.shape, job.node.device, given.dtype))
+    method, tokens = _drafting(given)
     return Serving(
         rules=rules,
         shape=job.shape,
-        device=device,
+        device=job.node.device,
         max_model_len=max_model_len,
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
+        seqs_given=given.max_num_seqs is not None,
         gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or rules.default_utilization,
         kv_cache_memory_bytes=given.kv_cache_memory_bytes or job.cache_memory_bytes,
         num_gpu_blocks_override=given.num_gpu_blocks_override,
         cache_type=_cache_type(given, job, rules, dtype),
-        mamba_cache_dtype=_state_dtype(given.mamba_cache_dtype, dtype),
-        mamba_ssm_cache_dtype=given.mamba_ssm_cache_dtype or "auto",
+        mamba_cache_dtype=_dtype("mamba-cache-dtype", given.mamba_cache_dtype or "auto", auto=dtype),
+        mamba_ssm_cache_dtype=_dtype("mamba-ssm-cache-dtype", given.mamba_ssm_cache_dtype or "auto", auto="auto"),
         block_size=given.block_size,
         tensor_parallel_size=given.tensor_parallel_size or job.tensor_parallel,
         pipeline_parallel_size=given.pipeline_parallel_size or job.pipeline_parallel,
         data_parallel_size=given.data_parallel_size or 1,
         decode_context_parallel_size=given.decode_context_parallel_size or 1,
-        enable_prefix_caching=_prefix_caching(given, job.shape),
+        enable_prefix_caching=_prefix_caching(given, job.shape, rules),
         hybrid_manager=not given.disable_hybrid_kv_cache_manager,
         sliding_window=not given.disable_sliding_window,
-        async_scheduling=given.async_scheduling is not False and not method.startswith(("ngram", "medusa", "suffix")),
-        num_speculative_tokens=int(tokens),
-        drafts_with_model=bool(method) and method in {"mtp", "deepseek_mtp", "qwen3_next_mtp", "glm4_moe_mtp", "ernie_mtp"},
-        cuda_graphs=not given.enforce_eager and str((given.compilation_config or {}).get("cudagraph_mode", "")).upper() != "NONE",
+        async_scheduling=_asynchronous(given, rules, method),
+        auto_length=given.max_model_len == -1,
+        num_speculative_tokens=tokens,
+        drafts_with_model=method.endswith("mtp"),
+        cuda_graphs=_graphs(given),
+        encodes_images=job.shape.has_vision and not given.language_model_only,
+        offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
     )
 
 
@@ -139,39 +157,62 @@ def _batch(given: Arguments, job: Job, rules: Rules, *, slots: int, max_model_le
     return seqs, batched
 
 
+def _drafting(given: Arguments) -> tuple[str, int]:
+    """(method, speculative tokens) of --speculative-config. Raises InputError where the tokens are no small number."""
+    draft = given.speculative_config or {}
+    tokens = str(draft.get("num_speculative_tokens", 0))
+    if not (tokens.isascii() and tokens.isdecimal() and int(tokens[:9]) <= MAX_DRAFT):
+        raise InputError(f"num_speculative_tokens is a whole number from 1 to {MAX_DRAFT}.", field="engine_args")
+    return str(draft.get("method", "")), int(tokens)
+
+
+def _asynchronous(given: Arguments, rules: Rules, method: str) -> bool:
+    """Source: vLLM 0.32 config/vllm.py: on, except with drafters that need the CPU between steps."""
+    if given.async_scheduling is not None:
+        return given.async_scheduling
+    return rules.asynchronous and not method.startswith(("ngram", "medusa", "suffix"))
+
+
+def _graphs(given: Arguments) -> bool:
+    return not given.enforce_eager and str((given.compilation_config or {}).get("cudagraph_mode", "")).upper() != "NONE"
+
+
+def _dtype(flag: str, name: str, *, auto: str | None = None) -> str:
+    """An element type vLLM knows, `auto` replaced. Raises InputError for any other."""
+    if auto is not None and name == "auto":
+        return auto
+    if name not in DTYPE_BYTES:
+        raise InputError(f"vLLM has no --{flag} {name[:40]}: use bfloat16, float16 or float32.", field="engine_args")
+    return name
+
+
 def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str) -> CacheType:
     if job.cache_type_k != job.cache_type_v:
         raise InputError("vLLM keeps keys and values in one type: choose the same for both.", field="cache_type_v")
+    if given.kv_cache_dtype_skip_layers:
+        raise InputError("--kv-cache-dtype-skip-layers is not computed here: leave it out to plan the rest.", field="engine_args")
     shape = job.shape
     name = cache_types.resolve(given.kv_cache_dtype or job.cache_type_k, rules)
     if name == "auto" and shape.cache_dtype is not None:
         name = cache_types.resolve(shape.cache_dtype, rules)
-    if name in cache_types.FP8 and any(isinstance(s, TokenStore) and s.kind == "indexer" for s in shape.stores()) and _latent(shape):
+    kinds = {store.kind for store in shape.stores() if isinstance(store, TokenStore)}
+    if kinds >= {"latent", "indexer"} and name in cache_types.FP8:
         name = "fp8_ds_mla"
-    if shape.model_type == "falcon":
+    if name in cache_types.LATENT_ONLY and not kinds & {"latent", "compressed"}:
+        raise InputError(f"The cache type {name} is for models with latent attention (DeepSeek); this one has none.", field="cache_type")
+    if shape.model_type in _IGNORES_CACHE_TYPE:
         name = "auto"
     return CacheType(name=name, model_dtype=dtype)
 
 
-def _latent(shape: ModelShape) -> bool:
-    return any(isinstance(store, TokenStore) and store.kind == "latent" for store in shape.stores())
-
-
-def _state_dtype(given: str | None, dtype: str) -> str:
-    if given in {None, "auto"}:
-        return dtype
-    if given not in DTYPE_BYTES:
-        raise InputError(f"vLLM has no --mamba-cache-dtype {given}: use auto, float32, float16 or bfloat16.", field="engine_args")
-    return given
-
-
-def _prefix_caching(given: Arguments, shape: ModelShape) -> bool:
-    """On for decoders and hybrids; off for encoder-decoders and models without attention.
+def _prefix_caching(given: Arguments, shape: ModelShape, rules: Rules) -> bool:
+    """On for decoders and (from 0.26) hybrids; off for encoder-decoders and models without attention.
 
     Source: vLLM 0.32 config/model.py, is_prefix_caching_supported.
     """
     if given.enable_prefix_caching is not None:
         return given.enable_prefix_caching
-    stores = tuple(shape.stores())
-    attention = [store for store in stores if isinstance(store, TokenStore)]
-    return (bool(attention) and not any(store.kind == "cross" for store in attention)) or not any(isinstance(s, StateStore) for s in stores)
+    kinds = {store.kind for store in shape.stores() if isinstance(store, TokenStore)}
+    if not kinds or "cross" in kinds:
+        return False
+    return rules.caches_hybrid_prefixes or not any(isinstance(store, StateStore) for store in shape.stores())

@@ -6,8 +6,8 @@ from typing import Final
 
 from planner.core.errors import InputError
 
-# The releases whose sources were read (the files of the wheels); any release between them follows the rules in force then.
-VERSIONS: Final = ("0.33.0", "0.32.0", "0.28.0", "0.24.0", "0.20.0", "0.17.0", "0.14.0", "0.11.2")
+# Oldest first. The rules below were read from these and the releases between them; any other one follows the last before it.
+VERSIONS: Final[tuple[str, ...]] = ("0.11.2", "0.14.0", "0.17.0", "0.20.0", "0.24.0", "0.28.0", "0.32.0", "0.33.0")
 
 Release = tuple[int, int, int]
 OLDEST: Final[Release] = (0, 11, 0)
@@ -57,23 +57,33 @@ class Rules:
 
     @property
     def keeps_state_history(self) -> bool:
-        """config/cache.py, mamba_cache_mode "align": prefix caching keeps a second state block from 0.17."""
-        return self.since(0, 17)
+        """config/cache.py, mamba_cache_mode “align”: prefix caching keeps a second state block from 0.16."""
+        return self.since(0, 16)
+
+    @property
+    def caches_hybrid_prefixes(self) -> bool:
+        """config/model.py, is_prefix_caching_supported: on for recurrent hybrids from 0.26, off (experimental) before."""
+        return self.since(0, 26)
 
     @property
     def checkpoints_mamba2(self) -> bool:
-        """mamba_mixer2.py, get_kv_cache_spec: Mamba-2 layers keep one checkpoint block more from 0.32."""
+        """model_executor/layers/mamba/mamba_mixer2.py, get_kv_cache_spec: one checkpoint block more from 0.32."""
         return self.since(0, 32)
 
     @property
     def checks_null_block(self) -> bool:
-        """v1/core/kv_cache_utils.py, get_kv_cache_configs: the start-up check leaves out the null block from 0.32."""
-        return self.since(0, 32)
+        """v1/core/kv_cache_utils.py, get_kv_cache_configs: the start-up check leaves out the null block from 0.29."""
+        return self.since(0, 29)
 
     @property
     def large_gpu_tier(self) -> bool:
         """engine/arg_utils.py, get_batch_defaults: GPUs of 160 GiB have a tier of their own from 0.28."""
         return self.since(0, 28)
+
+    @property
+    def asynchronous(self) -> bool:
+        """config/scheduler.py, async_scheduling: off in 0.11, decided by the configuration (on) from 0.14."""
+        return self.since(0, 14)
 
 
 def rules_of(version: str) -> Rules:
@@ -82,6 +92,6 @@ def rules_of(version: str) -> Rules:
     release = (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
     if release is None or not OLDEST <= release <= NEWEST:
         raise InputError(
-            f"vLLM “{version.strip()[:40]}” is not known here: give a release from 0.11.0 to {VERSIONS[0]}.", field="engine_version"
+            f"vLLM “{version.strip()[:40]}” is not known here: give a release from 0.11.0 to {VERSIONS[-1]}.", field="engine_version"
         )
     return Rules(release)
