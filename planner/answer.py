@@ -1,7 +1,7 @@
 """From a request to the answer that every page, command and API shows: find the model, then plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.core import catalog
 from planner.core.draft import Source
@@ -14,7 +14,7 @@ from planner.core.readers.gguf_shape import read_gguf_shape
 from planner.core.readers.hf_config import expand_config, read_shape
 from planner.core.readers.parameters import parameter_count
 from planner.core.request import PlanRequest
-from planner.core.weights import Weights
+from planner.core.weights import WeightLine, Weights, checkpoint_format, measured_weights
 from planner.hub import Hub
 
 
@@ -27,17 +27,25 @@ class Answer:
 
 
 def source_from_config(
-    request: PlanRequest, config: Mapping[str, object], *, id: str, where: str, revision: str | None = None, remarks: tuple[Remark, ...] = ()
+    request: PlanRequest,
+    config: Mapping[str, object],
+    *,
+    id: str,
+    where: str,
+    revision: str | None = None,
+    remarks: tuple[Remark, ...] = (),
 ) -> Source:
     """The model in a parsed config.json; with `bytes_per_token` in the request, layers that nothing claims are taken from that."""
     if request.bytes_per_token:
-        return Source(id, revision, shape_by_hand(config, request.bytes_per_token), None, f"{where}; bytes per token typed in", remarks=remarks)
-    return Source(id, revision, read_shape(config), parameter_count(config), where, remarks=remarks)
+        return Source(
+            id, revision, shape_by_hand(config, request.bytes_per_token), None, f"{where}; bytes per token typed in", remarks=remarks
+        )
+    return Source(name, revision, read_shape(config), parameter_count(config), where, remarks=remarks)
 
 
-def source_from_gguf(metadata: Mapping[str, object], *, id: str, where: str, weights: tuple[Weights, ...] = ()) -> Source:
+def source_from_gguf(metadata: Mapping[str, object], *, name: str, where: str, weights: tuple[Weights, ...] = ()) -> Source:
     """The model in the metadata of a GGUF file; `weights` are its tensors' bytes where the whole header was read."""
-    return Source(id, None, read_gguf_shape(metadata), None, where, weights)
+    return Source(name, None, read_gguf_shape(metadata), None, where, weights)
 
 
 def find_model(request: PlanRequest, hub: Hub | None) -> Source:
@@ -46,21 +54,38 @@ def find_model(request: PlanRequest, hub: Hub | None) -> Source:
     Raises InputError or HubError with a sentence that says what to do.
     """
     if request.config:
-        return source_from_config(request, expand_config(request.config), id=request.model, where="the config.json you gave")
+        return source_from_config(request, expand_config(request.config), name=request.model, where="the config.json you gave")
     entry = None if request.revision else catalog.model(request.model)
     if entry:
-        return source_from_config(request, entry.config, id=entry.id, where=f"the catalogue ({entry.source})")
+        return _source_from_catalog(request, entry)
     if hub is None:
-        raise InputError(f"“{request.model[:80]}” is not in the catalogue, and looking models up is switched off: give its config.json.", field="model")
+        raise InputError(
+            f"“{request.model[:80]}” is not in the catalogue, and looking models up is switched off: give its config.json.", field="model"
+        )
     found = hub.config(request.model, request.revision)
     return source_from_config(
         request,
         found.config,
-        id=found.id,
+        name=found.id,
         where=f"config.json on the Hub at {found.revision[:12]}",
         revision=found.revision,
         remarks=(Remark("renamed", found.note, "model"),) if found.note else (),
     )
+
+
+def _source_from_catalog(request: PlanRequest, entry: catalog.CatalogModel) -> Source:
+    source = source_from_config(request, entry.config, name=entry.id, where=f"the catalogue ({entry.source})")
+    own = checkpoint_format(source.shape)
+    sizes = tuple(
+        measured_weights(
+            (WeightLine("model", size),),
+            quant=own if name == "safetensors" else name,
+            source="file sizes in the catalogue",
+            parameters=source.parameters,
+        )
+        for name, size in entry.weight_bytes.items()
+    )
+    return replace(source, weights_files=sizes)
 
 
 def answer(request: PlanRequest, hub: Hub | None, source: Source | None = None) -> Answer:

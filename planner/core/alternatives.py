@@ -34,7 +34,7 @@ def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alte
 
     found: list[Alternative] = []
     for make in (_shorter_context, _eight_bit_cache, _smaller_weights, _more_cards):
-        alternative = make(request, now, tried)
+        alternative = make(now, tried)
         if alternative and alternative.slots_that_fit > now.fit.slots_that_fit:
             found.append(alternative)
     if len(found) < _MOST and now.fit.verdict == "does_not_fit":
@@ -49,9 +49,9 @@ def _gain(now: Draft, then: Draft) -> str:
     return f"{slots}, enough for the {wanted} you want" if fits >= wanted else f"{slots}, still short of the {wanted} you want"
 
 
-def _shorter_context(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+def _shorter_context(now: Draft, tried: Try) -> Alternative | None:
     """The longest context, in steps of 256 tokens, at which the slots that are needed fit."""
-    low, high = _SHORTEST_CONTEXT // _CONTEXT_STEP, (request.context - 1) // _CONTEXT_STEP
+    low, high = _SHORTEST_CONTEXT // _CONTEXT_STEP, (now.job.context_tokens - 1) // _CONTEXT_STEP
     best: tuple[int, Draft] | None = None
     while low <= high:
         middle = (low + high) // 2
@@ -64,14 +64,14 @@ def _shorter_context(request: PlanRequest, now: Draft, tried: Try) -> Alternativ
         return None
     context, then = best
     return Alternative(
-        change=f"{context:,} tokens of context instead of {request.context:,}",
+        change=f"{context:,} tokens of context instead of {now.job.context_tokens:,}",
         why=f"{_gain(now, then)}. Conversations longer than that are cut.",
         slots_that_fit=then.fit.slots_that_fit,
         changes=(("context", context),),
     )
 
 
-def _eight_bit_cache(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+def _eight_bit_cache(now: Draft, tried: Try) -> Alternative | None:
     cache_type = now.engine.eight_bit_cache
     then = None if cache_type in now.engine.cache_types(now.job) else tried({"cache_type": cache_type})
     if then is None:
@@ -84,7 +84,7 @@ def _eight_bit_cache(request: PlanRequest, now: Draft, tried: Try) -> Alternativ
     )
 
 
-def _smaller_weights(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+def _smaller_weights(now: Draft, tried: Try) -> Alternative | None:
     """The first smaller weight format that reaches the slots needed, else the smallest there is."""
     best: tuple[str, Draft] | None = None
     for quant in weighing.smaller_formats(now.job.weights.format, gguf=now.engine.serves_gguf):
@@ -104,7 +104,7 @@ def _smaller_weights(request: PlanRequest, now: Draft, tried: Try) -> Alternativ
     )
 
 
-def _more_cards(request: PlanRequest, now: Draft, tried: Try) -> Alternative | None:
+def _more_cards(now: Draft, tried: Try) -> Alternative | None:
     """The next number of equal cards that this engine can use."""
     if not now.job.node.has_gpu:
         return None

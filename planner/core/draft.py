@@ -17,6 +17,7 @@ from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
 from planner.core.weights import Weights
 from planner.core.workload import duty_cycle, workload
+
 # The prompt that prefill rates are estimated for when no length is given: attention adds little to the work below that.
 _PROMPT_TOKENS: Final = 1024
 
@@ -53,7 +54,9 @@ def machine(request: PlanRequest) -> Node:
     if request.device:
         slug, count = catalog.parse_machine(request.device)
         if count > 1 and request.count > 1 and count != request.count:
-            raise InputError(f"“{request.device}” says {count} devices and the count says {request.count}: give one of them.", field="count")
+            raise InputError(
+                f"“{request.device}” says {count} devices and the count says {request.count}: give one of them.", field="count"
+            )
         device = catalog.device(slug)
         count = max(count, request.count)
         if not device.is_gpu and request.ram is None:
@@ -179,7 +182,7 @@ def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job) -> Sp
         measured_decode=request.decode_rate,
         weights=job.weights,
         shape=source.shape,
-        active_parameters=source.parameters and source.parameters.active,
+        active_parameters=source.parameters.active if source.parameters else None,
         cache_bytes_at_context=engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2))),
         prompt_tokens=request.prompt_tokens or min(_PROMPT_TOKENS, job.context_tokens),
         node=job.node,
@@ -200,6 +203,7 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
         node=job.node,
         engine=chosen.engine.name,
         tensor_parallel=job.tensor_parallel,
+        measured_rate=request.decode_rate,
     )
     return speeds.felt(
         chosen.speed,
@@ -207,7 +211,8 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
         prompt_tokens=min(request.prompt_tokens, job.context_tokens),
         batch_tokens=job.batch_tokens or chosen.engine.default_batch_tokens(job),
         context_tokens=job.context_tokens,
-        step=step and step.value,
+        step=step.value if step else None,
+        slots=chosen.fit.slots,
     )
 
 
@@ -229,6 +234,6 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
         wait_target=request.wait_target,
         patience_seconds=request.patience,
     )
-    said = speeds.remarks(rates, node=node, active_parameters=source.parameters and source.parameters.active)
+    said = speeds.remarks(rates, node=node, active_parameters=source.parameters.active if source.parameters else None)
     made = Draft(engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said))
     return replace(made, speed=_felt(request, made))

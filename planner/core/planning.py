@@ -10,6 +10,7 @@ from planner.core.engines import engines
 from planner.core.engines.contract import HandOver
 from planner.core.errors import InputError
 from planner.core.plan import EngineChoice, Figure, Model, Plan, Remark, UserScenario
+from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
 from planner.core.weights import GGUF_FORMATS
 
@@ -66,16 +67,16 @@ def _engine_choice(request: PlanRequest, chosen: Draft, why: str) -> EngineChoic
     )
 
 
-def _model(request: PlanRequest, source: Source) -> Model:
-    count = source.parameters
-    figure = count and Figure(
-        count.total,
-        "computed" if count.exact else "estimated",
-        count.why,
-        None if count.exact else count.low,
-        None if count.exact else count.high,
-    )
-    return Model(request.model, source.revision, source.shape, figure, source.where)
+def _model(source: Source) -> Model:
+    return Model(source.id, source.revision, source.shape, _parameters(source.parameters), source.where)
+
+
+def _parameters(count: ParameterCount | None) -> Figure | None:
+    if count is None:
+        return None
+    if count.exact:
+        return Figure(count.total, "computed", count.why)
+    return Figure(count.total, "estimated", count.why, count.low, count.high)
 
 
 def _scenarios(request: PlanRequest, chosen: Draft, request_bytes: int) -> tuple[UserScenario, ...]:
@@ -96,7 +97,9 @@ def _scenarios(request: PlanRequest, chosen: Draft, request_bytes: int) -> tuple
 def _remarks(source: Source, chosen: Draft) -> tuple[Remark, ...]:
     notes = tuple(Remark(note.code, note.message, "model") for note in source.shape.notes)
     disputed = tuple(
-        Remark("disputed", f"{device.name}: {text}", "device") for device in dict.fromkeys(chosen.job.node.devices) for text in device.disputed
+        Remark("disputed", f"{device.name}: {text}", "device")
+        for device in dict.fromkeys(chosen.job.node.devices)
+        for text in device.disputed
     )
     return tuple(dict.fromkeys((*chosen.remarks, *source.remarks, *notes, *disputed)))
 
@@ -107,7 +110,7 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
     cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
     plan = Plan(
         request=request,
-        model=_model(request, source),
+        model=_model(source),
         node=chosen.job.node,
         engine=_engine_choice(request, chosen, why),
         cache=cache,

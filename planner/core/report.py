@@ -19,7 +19,11 @@ def headline(plan: Plan) -> str:
     if fit.verdict == "does_not_fit" and fit.slots > fit.slots_that_fit:
         return f"Does not fit: {fit.slots_that_fit} of {slots} fit."
     short = fit.slots < fit.slots_needed
-    lead = f"{slots} of the {fit.slots_needed} you want" if short else f"{slots} for {plan.workload.users} users, {fit.slots_that_fit} would fit"
+    lead = (
+        f"{slots} of the {fit.slots_needed} you want"
+        if short
+        else f"{slots} for {plan.workload.users} users, {fit.slots_that_fit} would fit"
+    )
     waits = f"{units.percent(fit.chosen.wait_probability)} of turns wait, {units.seconds(fit.chosen.mean_wait_seconds)} on average"
     return f"{_VERDICTS[fit.verdict]}: {lead}. {waits}."
 
@@ -89,9 +93,7 @@ def _fit(plan: Plan) -> dict[str, Any]:
         "max_queue": fit.max_queue,
         "slots_at_p95_length": fit.slots_at_p95_length,
         "warm_conversations": fit.warm_conversations,
-        "trades": [
-            {"slots": t.slots, "wait_probability": t.wait_probability, "mean_wait": t.mean_wait_seconds} for t in fit.trades
-        ],
+        "trades": [{"slots": t.slots, "wait_probability": t.wait_probability, "mean_wait": t.mean_wait_seconds} for t in fit.trades],
     }
 
 
@@ -127,11 +129,17 @@ def _unknown(plan: Plan) -> Iterator[dict[str, str]]:
             }
     missing = [n for n in ("ttft", "itl", "pause") if getattr(plan.speed, f"{n}_seconds") is None]
     if missing:
-        yield {"code": "latency_unknown", "message": f"Not stated: {', '.join(missing)}. They depend on lengths and speeds that were not given."}
+        yield {
+            "code": "latency_unknown",
+            "message": f"Not stated: {', '.join(missing)}. They depend on lengths and speeds that were not given.",
+        }
     if plan.fit.slots_at_p95_length is None:
         yield {"code": "lengths_unknown", "message": "slots_at_p95_length needs a paged cache and the lengths of prompts and answers."}
     if plan.fit.warm_conversations is None:
-        yield {"code": "warm_conversations_unknown", "message": "How many idle conversations stay cached is not stated for this engine and machine."}
+        yield {
+            "code": "warm_conversations_unknown",
+            "message": "How many idle conversations stay cached is not stated for this engine and machine.",
+        }
 
 
 def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:

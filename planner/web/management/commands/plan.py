@@ -160,11 +160,11 @@ def _answer_line(line: str) -> dict[str, Any]:
     if config is not ...:
         if not isinstance(config, Mapping):
             raise InputError("config must be a JSON object: the contents of a config.json.", field="config")
-        source = source_from_config(request, config, id=request.model, where="the config of this line")
+        source = source_from_config(request, config, name=request.model, where="the config of this line")
     elif gguf is not ...:
         if not isinstance(gguf, Mapping):
             raise InputError("gguf must be a JSON object: the metadata of a GGUF file.", field="gguf")
-        source = source_from_gguf(gguf, id=request.model, where="the GGUF metadata of this line")
+        source = source_from_gguf(gguf, name=request.model, where="the GGUF metadata of this line")
     made = answer(request, site.hub(), source)
     return plan_json(made.plan, made.hand_over)
 
@@ -176,7 +176,7 @@ def _given_source(request: PlanRequest, options: Mapping[str, Any]) -> Source | 
     if options["config"]:
         path = Path(options["config"])
         model = options["model"] or path.stem
-        return source_from_config(request.model_copy(update={"model": model}), parse_config(_read(path)), id=model, where=path.name)
+        return source_from_config(request.model_copy(update={"model": model}), parse_config(_read(path)), name=model, where=path.name)
     return None
 
 
