@@ -30,7 +30,7 @@ def source_from_config(
     request: PlanRequest,
     config: Mapping[str, object],
     *,
-    id: str,
+    name: str,
     where: str,
     revision: str | None = None,
     remarks: tuple[Remark, ...] = (),
@@ -38,7 +38,7 @@ def source_from_config(
     """The model in a parsed config.json; with `bytes_per_token` in the request, layers that nothing claims are taken from that."""
     if request.bytes_per_token:
         return Source(
-            id, revision, shape_by_hand(config, request.bytes_per_token), None, f"{where}; bytes per token typed in", remarks=remarks
+            name, revision, shape_by_hand(config, request.bytes_per_token), None, f"{where}; bytes per token typed in", remarks=remarks
         )
     return Source(name, revision, read_shape(config), parameter_count(config), where, remarks=remarks)
 
