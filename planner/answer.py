@@ -10,7 +10,6 @@ from planner.core.errors import InputError
 from planner.core.plan import Plan, Remark
 from planner.core.planning import make_plan
 from planner.core.readers.by_hand import shape_by_hand
-from planner.core.readers.gguf_shape import read_gguf_shape
 from planner.core.readers.hf_config import expand_config, read_shape
 from planner.core.readers.parameters import parameter_count
 from planner.core.request import PlanRequest
@@ -45,6 +44,8 @@ def source_from_config(
 
 def source_from_gguf(metadata: Mapping[str, object], *, name: str, where: str, weights: tuple[Weights, ...] = ()) -> Source:
     """The model in the metadata of a GGUF file; `weights` are its tensors' bytes where the whole header was read."""
+    from planner.core.readers.gguf_shape import read_gguf_shape
+
     return Source(name, None, read_gguf_shape(metadata), None, where, weights)
 
 
