@@ -10,11 +10,14 @@ from planner.core.attention.heads import attention_heads, global_heads, head_dim
 from planner.core.readers.parameter_traits import Traits, says
 
 
-def attention(config: HfConfig, traits: Traits, *, heads: int, kv: int, key: int, value: int) -> int:
-    """Projections of queries, keys, values and the output, with their biases, norms and sinks."""
+def attention(config: HfConfig, traits: Traits, *, heads: int, kv: int, key: int, value: int, own: tuple[bool, bool] = (True, True)) -> int:
+    """Projections of queries, keys, values and the output, with their biases, norms and sinks.
+
+    `own`: whether the layer has projections for keys and for values, or takes them from elsewhere.
+    """
     hidden = config.hidden_size
     queries = heads * key * (2 if traits.output_gate else 1)
-    into = queries + kv * key + kv * value
+    into = queries + kv * key * own[0] + kv * value * own[1]
     total = hidden * into + heads * value * hidden
     total += into if says(config, traits.qkv_bias) else 0
     total += hidden if says(config, traits.out_bias) else 0
@@ -38,7 +41,7 @@ def latent_attention(config: HfConfig, *, heads: int) -> int:
     """
     hidden, latent = config.hidden_size, config.required("kv_lora_rank")
     rope, plain = config.integer("qk_rope_head_dim", low=0) or 0, config.required("qk_nope_head_dim")
-    value, compressed = config.required("v_head_dim"), config.integer("q_lora_rank")
+    value, compressed = config.integer("v_head_dim") or hidden // heads, config.integer("q_lora_rank")
     queries = heads * (plain + rope)
     total = hidden * compressed + compressed + compressed * queries if compressed else hidden * queries
     total += hidden * (latent + rope) + latent + latent * heads * (plain + value) + heads * value * hidden
@@ -132,13 +135,22 @@ def cross_attention(config: HfConfig, traits: Traits, layer: int) -> int:
 
 def _full(config: HfConfig, traits: Traits, layer: int) -> int:
     kv, key, value = global_heads(config, layer)
-    return attention(config, traits, heads=attention_heads(config, layer), kv=kv, key=key, value=value)
+    same = config.flag("attention_k_eq_v") or False
+    return attention(config, traits, heads=attention_heads(config, layer), kv=kv, key=key, value=value, own=(True, not same))
 
 
 def _sliding(config: HfConfig, traits: Traits, layer: int) -> int:
     kv, key, value = windowed_heads(config, layer)
     heads = config.integer("swa_num_attention_heads") or attention_heads(config, layer)
     return attention(config, traits, heads=heads, kv=kv, key=key, value=value)
+
+
+def _shared(config: HfConfig, traits: Traits, layer: int) -> int:
+    """A layer that reads the keys and values of an earlier one."""
+    kinds = config.values.get("layer_types")
+    sliding = isinstance(kinds, list) and layer < len(kinds) and kinds[layer] != words.FULL
+    kv, key, value = windowed_heads(config, layer) if sliding else global_heads(config, layer)
+    return attention(config, traits, heads=attention_heads(config, layer), kv=kv, key=key, value=value, own=(False, False))
 
 
 def _latent(config: HfConfig, _: Traits, layer: int) -> int:
@@ -163,6 +175,7 @@ MIXERS: Final[Mapping[str, Callable[[HfConfig, Traits, int], int]]] = {
     words.LATENT_SLIDING: _latent,
     words.LATENT_INDEXED: lambda config, traits, layer: _latent(config, traits, layer) + indexer(config, layer),
     words.CROSS: cross_attention,
+    words.SHARED: _shared,
     words.GATED_DELTA: lambda config, *_: gated_delta(config),
     words.KDA: lambda config, *_: kimi_delta(config),
     words.MAMBA: _mamba,
@@ -172,3 +185,5 @@ MIXERS: Final[Mapping[str, Callable[[HfConfig, Traits, int], int]]] = {
     words.RG_LRU: lambda config, *_: recurrent_unit(config),
     words.NONE: lambda *_: 0,
 }
+# Kinds whose layout is not counted: about the size of attention, give or take all of it.
+ROUGH: Final = frozenset({words.COMPRESSED, words.CONV_AND_FULL, words.CONV_AND_SLIDING, "jet"})

@@ -36,12 +36,22 @@ def matrices(*, hidden: int, width: int, gated: bool, bias: bool = False) -> int
 def dense_width(config: HfConfig, layer: int) -> int:
     """Width of a dense feed-forward part, under the rules by which some families derive it."""
     kind = config.model_type
+    factor = config.block(layer).section("ffn").values.get("ffn_mult")
+    if isinstance(factor, int | float) and 0 < factor < 1024:
+        return _searched_width(config.hidden_size, factor)
+    if config.flag("use_double_wide_mlp") and layer >= config.layers - (config.integer("num_kv_shared_layers", low=0) or 0):
+        return 2 * config.required(*WIDTH)
     width = config.for_layer(layer, "dense_intermediate_size", "intermediate_size_mlp", *WIDTH)
     if kind.startswith("lfm2"):
         return _lfm2_width(config)
     if width is None:
         return (config.integer("expansion_ratio") or 4) * config.hidden_size
     return width // 2 if kind in {"qwen", "recurrent_gemma", "molmo"} else width
+
+
+def _searched_width(hidden: int, factor: float) -> int:
+    """Source: Llama-3_3-Nemotron-Super-49B modeling_decilm.py, _ffn_mult_to_intermediate_size."""
+    return -(-int(2 * factor * hidden / 3) // 256) * 256
 
 
 def _lfm2_width(config: HfConfig) -> int:
@@ -79,10 +89,25 @@ def _experts(config: HfConfig, layer: int) -> int:
     return config.for_layer(layer, *EXPERTS, low=0) or 0
 
 
-def feed_forward(config: HfConfig, traits: Traits, layer: int, *, routed: bool | None = None) -> FeedForwardCount:
-    """Parameters of the feed-forward part of a layer; `routed` overrides what the configuration says of it."""
+# Letters and words of a pattern in which every layer is one thing only (Nemotron-H).
+_ONE_THING: Final = {"M": "", "*": "", "-": "dense", "E": "experts", "mamba": "", "attention": "", "mlp": "dense", "moe": "experts"}
+
+
+def _only(config: HfConfig, layer: int) -> str | None:
+    """What the layer is where every layer is one thing only: dense, experts or neither; None where layers are whole."""
+    pattern = config.values.get("hybrid_override_pattern") or config.values.get("layers_block_type")
+    if config.model_type != "nemotron_h" or not isinstance(pattern, str | list) or layer >= len(pattern):
+        return None
+    return _ONE_THING.get(str(pattern[layer]))
+
+
+def feed_forward(config: HfConfig, traits: Traits, layer: int) -> FeedForwardCount:
+    """Parameters of the feed-forward part of a layer, none where the layer has none."""
     hidden, bias = config.hidden_size, says(config, traits.mlp_bias)
-    if not (is_routed(config, layer) if routed is None else routed):
+    only = _only(config, layer)
+    if only == "" or config.block(layer).section("ffn").flag("no_op"):
+        return FeedForwardCount(0)
+    if only == "dense" or (only is None and not is_routed(config, layer)):
         return FeedForwardCount(matrices(hidden=hidden, width=dense_width(config, layer), gated=traits.gated, bias=bias))
     count = _experts(config, layer)
     per_token = config.for_layer(layer, *EXPERTS_PER_TOKEN) or 1

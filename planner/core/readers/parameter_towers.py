@@ -45,7 +45,7 @@ def _section(config: Mapping[str, object], names: tuple[str, ...]) -> HfConfig |
 def _vision(config: Mapping[str, object], text_hidden: int) -> Towers:
     vision = _section(config, VISION)
     if vision is None:
-        return Towers()
+        return Towers(_phi3(text_hidden)) if config.get("model_type") == "phi3_v" else Towers()
     family = _family(vision, config)
     try:
         if family in _KNOWN:
@@ -89,7 +89,9 @@ def _depth(vision: HfConfig) -> int:
 
 
 def _inner(vision: HfConfig, width: int) -> int:
-    return vision.integer("intermediate_size", "vt_intermediate_size", "encoder_ffn_dim") or 4 * width
+    ratio = vision.values.get("mlp_ratio")
+    stated = vision.integer("intermediate_size", "vt_intermediate_size", "encoder_ffn_dim")
+    return stated or round(width * (ratio if isinstance(ratio, int | float) and 0 < ratio < 64 else 4))
 
 
 def _patches(vision: HfConfig) -> int:
@@ -147,10 +149,10 @@ def _pixtral(vision: HfConfig, text: int) -> int:
 
 
 def _qwen2_vl(vision: HfConfig, text: int) -> int:
-    """Source: transformers 5 models/qwen2_vl/modeling_qwen2_vl.py."""
-    width = _width(vision)
-    layers = _depth(vision) * _block(width, 4 * width)
-    return _patch_weights(vision, frames=2) + layers + 2 * width + _linear(4 * width, 4 * width) + _linear(4 * width, text)
+    """Sizes that a file leaves out are the class's. Source: transformers 5 models/qwen2_vl/modeling_qwen2_vl.py and configuration."""
+    width, patch = vision.integer("embed_dim") or 1280, vision.integer("patch_size") or 14
+    layers = (vision.integer("depth", high=512) or 32) * _block(width, 4 * width)
+    return 3 * 2 * patch**2 * width + layers + 2 * width + _linear(4 * width, 4 * width) + _linear(4 * width, text)
 
 
 def _qwen2_5_vl(vision: HfConfig, text: int) -> int:
@@ -181,6 +183,33 @@ def _llama4(vision: HfConfig, text: int) -> int:
     return encoder + 4 * width * joined + joined * out + out * text
 
 
+def _gemma4(vision: HfConfig, text: int) -> int:
+    """Source: transformers 5 models/gemma4/modeling_gemma4.py, Gemma4VisionModel and its projector."""
+    width, inner = _width(vision), _inner(vision, _width(vision))
+    head = vision.integer("head_dim") or width // vision.required("num_attention_heads")
+    layer = 4 * width * width + 3 * width * inner + 4 * width + 2 * head
+    positions = 2 * vision.required("position_embedding_size") * width
+    scales = 2 * width if vision.flag("standardize") else 0
+    return _patch_weights(vision) + positions + _depth(vision) * layer + scales + width * text
+
+
+def _glm4v(vision: HfConfig, text: int) -> int:
+    """Source: transformers 5 models/glm4v/modeling_glm4v.py, Glm4vVisionModel."""
+    width = _width(vision)
+    out = vision.integer("out_hidden_size") or text
+    layer = 2 * width + 4 * width * width + 3 * width * out
+    merger = out * out + 2 * out + 3 * out * _inner(vision, width)
+    patches = _patch_weights(vision, frames=2) + width + _patches(vision) * width
+    return patches + _depth(vision) * layer + 2 * width + _linear(4 * width, out) + merger
+
+
+def _phi3(text: int) -> int:
+    """CLIP ViT-L/14 at 336 pixels, which the class fixes. Source: Phi-3-vision-128k-instruct image_embedding_phi3_v.py."""
+    width = 1024
+    encoder = 3 * 14 * 14 * width + width + 577 * width + 24 * _block(width, 4 * width) + 4 * width
+    return encoder + _linear(4 * width, text) + _linear(text, text) + 8 * width
+
+
 def _intern_vit(vision: HfConfig, text: int) -> int:
     """Source: InternVL2 modeling_intern_vit.py and modeling_internvl_chat.py."""
     width = _width(vision)
@@ -209,6 +238,9 @@ _KNOWN: Final = {
     "qwen3_5": _qwen3_vl,
     "llama4:llama4_vision_model": _llama4,
     "internvl_chat:intern_vit_6b": _intern_vit,
+    "glm4v:glm4v_vision": _glm4v,
+    "glm4v:None": _glm4v,
+    "gemma4:gemma4_vision": _gemma4,
     "kimi_k25:": _moon_vit,
     "kimi_k25:None": _moon_vit,
 }

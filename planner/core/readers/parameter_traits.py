@@ -21,7 +21,7 @@ class Traits:
     whether they have one. `qk_norm`: one norm per head size, one per head, or over all heads at once.
     `gated`: three feed-forward matrices instead of two. `tied`: the class's default where the file does not say.
     `draft_layers`: draft (MTP) layers the checkpoints have where the file does not say; `draft_tables`: they bring copies of
-    both embedding tables.
+    both embedding tables. `sure`: the count is known to be right, not only close.
     """
 
     qkv_bias: Trait = "attention_bias"
@@ -40,6 +40,7 @@ class Traits:
     router_bias: bool = False
     draft_tables: bool = False
     draft_layers: int = 0
+    sure: bool = True
     output_gate: bool = False
 
 
@@ -59,7 +60,7 @@ _FALCON: Final = Traits(qkv_bias="bias", out_bias="bias", mlp_bias="bias", norm_
 
 TRAITS: Final[dict[str, Traits]] = {
     "llama": _LLAMA, "mistral": _PLAIN, "mixtral": _PLAIN, "ministral3": _PLAIN, "mimo": replace(_QWEN2, qkv_bias="attention_bias"),
-    "Yi": _PLAIN, "xverse": _PLAIN, "baichuan": _PLAIN, "minicpm": _LLAMA, "minicpm3": _LLAMA, "smollm3": replace(_LLAMA, tied=True), "exaone": _PLAIN,
+    "Yi": _PLAIN, "xverse": _PLAIN, "baichuan": _PLAIN, "minicpm": _LLAMA, "minicpm3": replace(_LLAMA, tied=True), "smollm3": replace(_LLAMA, tied=True), "exaone": _PLAIN,
     "granite": _LLAMA, "granitemoe": _LLAMA, "granitemoeshared": _LLAMA, "granite_swa": replace(_LLAMA, sinks=True),
     "internlm": Traits(qkv_bias="bias", out_bias="bias", mlp_bias=False),
     "internlm2": Traits(qkv_bias="bias", out_bias="bias", mlp_bias=False),
@@ -100,9 +101,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "hunyuan": replace(_LLAMA, qk_norm="use_qk_norm", tied=True), "hunyuan_v1_dense": replace(_LLAMA, qk_norm="head"),
     "llama4_text": replace(_LLAMA, mlp_bias=False),
     "lfm2": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, qk_norm="head", tied=True),
-    "nemotron_h": Traits(norms=1, gated=False, router_bias=True),
+    "nemotron_h": Traits(norms=1, gated=False),
     "jamba": _PLAIN, "bamba": _LLAMA, "falcon_h1": _LLAMA,
-    "kimi_linear": _DEEPSEEK_V3,
+    "kimi_linear": replace(_DEEPSEEK_V3, sure=False), "gemma3n_text": replace(_GEMMA2, qk_norm="head", sure=False), "mellum": _QWEN3,
     "minimax_m1": _PLAIN,
     "mimo_v2_flash": Traits(out_bias=False, mlp_bias=False, router_bias=True),
     "qwen": Traits(qkv_bias=True, out_bias=False, mlp_bias=False),
