@@ -30,7 +30,8 @@ def kinds_of(config: HfConfig) -> tuple[AttentionKind, ...]:
 def _only(claiming: list[AttentionKind], config: HfConfig, layer: int, word: str) -> AttentionKind:
     if len(claiming) == 1:
         return claiming[0]
-    reason = "is of a type that is not known here" if not claiming else "is claimed by " + " and ".join(kind.name for kind in claiming)
+    if claiming:
+        raise UnknownLayerError(f"Layer {layer} ({config.title}) is claimed by {' and '.join(kind.name for kind in claiming)}: {BY_HAND}.")
     raise UnknownLayerError(
-        f"Layer {layer} of this model ({config.title}) {reason}: {shown(word)}. How it caches is not guessed; {BY_HAND} to plan with it."
+        f"Layer {layer} of this model ({config.title}) is called {shown(word)}: how such a layer caches is not known here, and not guessed; {BY_HAND}."
     )

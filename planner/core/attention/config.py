@@ -21,8 +21,12 @@ MAX_TOKENS: Final = 2**30
 LAYERS: Final = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers")
 DECODER_LAYERS: Final = ("decoder_layers", "num_decoder_layers")
 HIDDEN_SIZE: Final = ("hidden_size", "n_embd", "d_model", "n_embed", "dim", "model_dim")
+# LongCat-Flash: a block runs attention twice, and its file counts blocks. Source: transformers 5, LongcatFlashConfig.
+TWICE_ATTENDING: Final = "longcat_flash"
 # A list of one entry per layer says how many layers there are, where the number itself is left out.
 LAYER_LISTS: Final = ("layer_types", "layers_block_type", "hybrid_override_pattern", "block_configs")
+# Keys that only order layers, and so need no default beside such a list.
+ORDER: Final = ("sliding_window_pattern", "full_attention_interval", "attn_layer_period", "attn_layer_offset", "no_rope_layer_interval")
 
 BY_HAND: Final = "enter the bytes per token by hand instead"
 
@@ -172,7 +176,9 @@ class HfConfig:
 
     @property
     def layers(self) -> int:
-        """Layers of the language model; for an encoder-decoder, of its decoder."""
+        """Layers that may cache: those of the language model, of the decoder where there is an encoder too."""
+        if self.model_type.startswith(TWICE_ATTENDING) and self.has("num_layers"):
+            return 2 * self.required("num_layers", high=MAX_LAYERS // 2)
         number = self.integer(*DECODER_LAYERS, *LAYERS, high=MAX_LAYERS)
         if number is not None:
             return number
@@ -219,4 +225,5 @@ def _class_defaults(section: Mapping[str, object], *, nested: bool) -> dict[str,
     if not isinstance(model_type, str):
         return {}
     known = {**(STRUCTURE.get(model_type, {}) if nested else {}), **DETAILS.get(model_type, {})}
-    return {name: value for name, value in known.items() if name not in section}
+    stated = {*section, *(ORDER if any(section.get(name) is not None for name in LAYER_LISTS) else ())}
+    return {name: value for name, value in known.items() if name not in stated}

@@ -31,6 +31,8 @@ def kv_heads(config: HfConfig, layer: int = 0) -> int:
     heads = attention_heads(config, layer)
     if config.flag("multi_query") and not config.flag("new_decoder_architecture"):
         return 1
+    if config.section("attn_config").raw("attn_type")[1] == "multiquery_attention":
+        return 1
     if config.flag("multi_query_attention") is False:
         return heads
     shared_by = config.block(layer).section("attention").integer("n_heads_in_group", high=MAX_HEADS)

@@ -13,7 +13,7 @@ def stores(config: HfConfig, layer: int) -> tuple[Store, ...]:  # noqa: ARG001 -
     """
     hidden = config.hidden_size
     inner = config.integer("attention_hidden_size") or hidden
-    size = config.integer("head_size")
+    size = config.integer("head_size", "head_dim")
     if size is None:
         heads, rows, columns = inner, 1, 3
     elif inner % size:

@@ -30,7 +30,7 @@ from planner.core.attention.words import (
     SLIDING,
 )
 
-_LIGHTNING_TYPES: Final = ("minimax", "bailing_moe_linear", "bailing_moe_v2_5")
+_LIGHTNING_TYPES: Final = ("minimax", "bailing_moe", "bailing_hybrid")
 
 
 def layer_words(config: HfConfig) -> tuple[str, ...]:

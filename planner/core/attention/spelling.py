@@ -34,7 +34,8 @@ def _listed(config: HfConfig) -> Sequence[str] | None:
         if config.has(name):
             return _names(name, config.values[name], config.layers)
     if config.has("block_types"):
-        return _repeated(_names("block_types", config.values["block_types"], None), config.layers)
+        repeated = _repeated(_names("block_types", config.values["block_types"], None), config.layers)
+        return [SLIDING if word == "attention" and config.has("attention_window_size") else word for word in repeated]
     return None
 
 
@@ -47,8 +48,12 @@ def _lettered(config: HfConfig) -> Sequence[str] | None:
 
 
 def _numbered(config: HfConfig) -> Sequence[str] | None:
-    """A list of zeros and ones: MiniMax-M1 (1 is full attention), MiMo-V2 (1 is a sliding window)."""
-    for name, meaning in (("attn_type_list", (LINEAR, FULL)), ("hybrid_layer_pattern", (FULL, SLIDING))):
+    """A list of zeros and ones: MiniMax-M1 (1 is full attention), MiMo-V2 and SmallThinker (1 is a sliding window)."""
+    for name, meaning in (
+        ("attn_type_list", (LINEAR, FULL)),
+        ("hybrid_layer_pattern", (FULL, SLIDING)),
+        ("sliding_window_layout", (FULL, SLIDING)),
+    ):
         numbers = config.integers(name, high=1)
         if numbers is not None:
             return [meaning[number] for number in numbers]
@@ -75,9 +80,13 @@ def _enumerated(config: HfConfig) -> Sequence[str] | None:
 def _at_intervals(config: HfConfig) -> Sequence[str] | None:
     """Full attention in every n-th layer."""
     layers = range(config.layers)
-    interval = config.integer("full_attention_interval", "layer_group_size")
+    interval = config.integer("full_attention_interval")
     if interval is not None:
         return [LINEAR if (layer + 1) % interval else FULL for layer in layers]
+    group = config.integer("layer_group_size")
+    if group is not None:
+        whole = config.layers // group * group  # Ling: what is left over after whole groups attends in full
+        return [LINEAR if (layer + 1) % group and layer < whole else FULL for layer in layers]
     period = config.integer("attn_layer_period")
     if period is not None:
         offset = config.integer("attn_layer_offset", low=0) or 0

@@ -36,14 +36,20 @@ def expand_config(text: str) -> dict[str, object]:
     text = text.strip()
     if text.startswith("{"):
         return parse_config(text)
-    if len(text) > MAX_COMPACT:
+    unpacked = _unpacked(text) if len(text) <= MAX_COMPACT else None
+    if unpacked is None:
         raise ConfigError("This is neither JSON nor a shortened configuration from an address: paste the text of a config.json.")
-    try:
-        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        unpacked = zlib.decompressobj().decompress(packed, MAX_BYTES + 1)
-    except (binascii.Error, zlib.error, ValueError):
-        raise ConfigError("This is neither JSON nor a shortened configuration from an address: paste the text of a config.json.") from None
     return parse_config(unpacked)
+
+
+def _unpacked(text: str) -> bytes | None:
+    """What `text` holds, None when it is cut, damaged, or larger than any configuration."""
+    inflater = zlib.decompressobj()
+    try:
+        unpacked = inflater.decompress(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), MAX_BYTES)
+    except (binascii.Error, zlib.error, ValueError):
+        return None
+    return unpacked if inflater.eof else None
 
 
 def _reduced(section: Mapping[str, object], depth: int) -> dict[str, object]:

@@ -16,6 +16,7 @@ _CHOSEN: Final = (
     "experts_per_token",
     "moe_k",
     "moe_topk",
+    "moe_top_k",
     "top_k_experts",
     "num_selected_experts",
 )
@@ -31,6 +32,7 @@ MAX_EXPERTS: Final = 65_536
 
 def feed_forward(view: HfConfig) -> FeedForward:
     """Zero where a model has no such part or the file does not state it (GPT-2 and its like use four times the hidden size)."""
+    view = HfConfig(values={**view.section("ffn_config").values, **view.values}, root=view.root)
     experts = view.integer(*_EXPERTS, low=0, high=MAX_EXPERTS) or 0
     dense = _largest(view, *_DENSE) or (0 if experts else 4 * view.hidden_size)
     if experts < 2:

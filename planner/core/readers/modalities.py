@@ -38,6 +38,7 @@ _VISION: Final = (
     "siglip_config",
     "vision_encoder_config",
 )
+_IMAGE_TOKENS: Final = ("image_token_index", "image_token_id", "boi_token_index")
 _AUDIO: Final = ("audio_config", "speech_config", "audio_encoder_config", "audio_processor", "audio_encoder")
 
 
@@ -72,7 +73,9 @@ def _refusal(view: HfConfig, what: str) -> ConfigError:
 
 
 def has_vision(view: HfConfig) -> bool:
-    return _has(view, _VISION)
+    """Whether images go in: an encoder is described, or a generative class for several inputs has a token for images."""
+    names_token = view.architecture.endswith("ForConditionalGeneration") and any(view.root.get(key) is not None for key in _IMAGE_TOKENS)
+    return names_token or _has(view, _VISION)
 
 
 def has_audio(view: HfConfig) -> bool:
