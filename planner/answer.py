@@ -11,7 +11,7 @@ from planner.core.plan import Plan, Remark
 from planner.core.planning import make_plan
 from planner.core.readers.by_hand import shape_by_hand
 from planner.core.readers.hf_config import expand_config, read_shape
-from planner.core.readers.parameters import parameter_count
+from planner.core.readers.parameters import ParameterCount, parameter_count
 from planner.core.request import PlanRequest
 from planner.core.weights import WeightLine, Weights, checkpoint_format, measured_weights
 from planner.hub import Hub
@@ -39,7 +39,15 @@ def source_from_config(
         return Source(
             name, revision, shape_by_hand(config, request.bytes_per_token), None, f"{where}; bytes per token typed in", remarks=remarks
         )
-    return Source(name, revision, read_shape(config), parameter_count(config), where, remarks=remarks)
+    return Source(name, revision, read_shape(config), _counted(config), where, remarks=remarks)
+
+
+def _counted(config: Mapping[str, object]) -> ParameterCount | None:
+    """The parameters, None for a layout that is not known: the plan then asks for the size of the weights if it needs it."""
+    try:
+        return parameter_count(config)
+    except InputError:
+        return None
 
 
 def source_from_gguf(metadata: Mapping[str, object], *, name: str, where: str, weights: tuple[Weights, ...] = ()) -> Source:
