@@ -7,6 +7,7 @@ from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
 from planner.core.engines.vllm.budget import Account, account, budget_of
 from planner.core.engines.vllm.capacity import layout_of
 from planner.core.engines.vllm.expect import expectation
+from planner.core.engines.vllm.hand_over import hand_over
 from planner.core.engines.vllm.parallel import check_sizes
 from planner.core.engines.vllm.remarks import remarks
 from planner.core.engines.vllm.rows import row_bytes, state_bytes
@@ -83,8 +84,6 @@ class Vllm:
         return expectation(account(job, slots))
 
     def hand_over(self, plan: Plan, job: Job) -> HandOver:
-        from planner.core.engines.vllm.hand_over import hand_over  # noqa: PLC0415 - the files are built on this engine
-
         return hand_over(plan, job, self)
 
 
@@ -95,8 +94,7 @@ def _whole_model(serving: Serving) -> Serving:
 
 def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     pool, layout, tokens = figures.pool, figures.pool.layout, job.context_tokens
-    allowed = figures.serving.max_num_seqs if figures.serving.seqs_given else fitting
-    slots = min(fitting, allowed) if tokens <= figures.serving.max_model_len else 0
+    slots = min(fitting, figures.serving.max_num_seqs) if tokens <= figures.serving.max_model_len else 0
     one_more = fitting + 1
     inequality = (
         f"{size(max(0, figures.pool_bytes))} ÷ {pool.block_bytes:,} B = {pool.num_blocks:,} blocks, one of them unused; "

@@ -11,21 +11,19 @@ from planner.core.units import GIB, size
 
 SOURCE: Final = "Fit on public start-up reports of vLLM, benchmarks/fit_overheads.py."
 
-# Bytes per profiled sequence and vocabulary entry: logits, their sort and the probabilities of the dummy sampler run.
-# Six reports up to 0.11 lie close together; one of 0.26 needs about half, so later releases are planned with the middle.
-SAMPLER_UNTIL_0_11: Final = (36.0, 38.7, 42.0)
-SAMPLER: Final = (15.0, 28.0, 42.0)
-# Elements per token of the pass: gate, up and their product of the feed-forward part, and three hidden vectors.
-FORWARD: Final = (2.5, 3.0, 4.0)
-# Bytes per token of DeepSeek-V4's pass, whose compressors and residual streams the formula does not see (one report).
-COMPRESSED_FORWARD: Final = (0.6e6, 0.7e6, 0.8e6)
-# The vision encoder's profiling pass (three reports).
-ENCODER: Final = (0.9 * GIB, 1.7 * GIB, 2.5 * GIB)
-# CUDA graphs: six reports from 0.09 to 1.03 GiB.
-GRAPHS: Final = (0.05 * GIB, 0.3 * GIB, 1.05 * GIB)
-# Memory outside PyTorch after loading: one GPU, and with NCCL's buffers.
-OUTSIDE_ONE: Final = (0.03 * GIB, 0.13 * GIB, 0.35 * GIB)
-OUTSIDE_MANY: Final = (0.25 * GIB, 0.5 * GIB, 0.6 * GIB)
+# Each is (lowest, middle, highest).
+# Bytes per profiled sequence and vocabulary entry. Reports fall into two heaps, samplers that sort (about 39) and those that do
+# not (12 and 16); which one runs depends on the release and on FlashInfer, so the middle between them is planned with.
+SAMPLER: Final = (11.9, 26.5, 41.2)
+# Hidden vectors per token of the pass, beside gate, up and their product in the feed-forward part.
+FORWARD: Final = (3.0, 3.07, 5.7)
+# Bytes per token of DeepSeek-V4's pass, whose compressors and residual streams the formula does not see.
+COMPRESSED_FORWARD: Final = (692_000, 710_000, 729_000)
+# GiB of the vision encoder's profiling pass, of CUDA graphs, and of memory outside PyTorch on one GPU and with NCCL's buffers.
+ENCODER: Final = (1.59, 2.05, 2.51)
+GRAPHS: Final = (0.09, 0.49, 1.03)
+OUTSIDE_ONE: Final = (0.03, 0.13, 0.35)
+OUTSIDE_MANY: Final = (0.25, 0.38, 0.55)
 # The plan keeps room for this many sequences unless a command line says otherwise: vLLM's own default on smaller cards.
 ROOM_SEQS: Final = 256
 
@@ -40,8 +38,8 @@ class Estimate:
     why: str
 
 
-def _estimate(bounds: tuple[float, float, float], why: str) -> Estimate:
-    low, middle, high = (int(bound) for bound in bounds)
+def _estimate(bounds: tuple[float, float, float], why: str, *, unit: int = 1) -> Estimate:
+    low, middle, high = (int(bound * unit) for bound in bounds)
     return Estimate(size_bytes=middle, low_bytes=low, high_bytes=high, why=why)
 
 
@@ -56,12 +54,11 @@ def activation(serving: Serving) -> Estimate:
     feed = shape.feed_forward
     experts = feed.experts_per_token * feed.expert_intermediate_size + feed.shared_expert_intermediate_size
     inner = 3 * max(feed.intermediate_size, experts) / serving.tensor_parallel_size + feed.experts_per_token * shape.hidden_size
-    per_entry = SAMPLER if serving.rules.since(0, 12) else SAMPLER_UNTIL_0_11
     parts = []
     for index in range(3):
         per_token = COMPRESSED_FORWARD[index] if serving.compressed else 2 * (inner + FORWARD[index] * shape.hidden_size)
-        encoder = ENCODER[index] if serving.encodes_images else 0.0
-        parts.append((tokens * per_token, seqs * shape.vocab_size * per_entry[index], encoder))
+        encoder = ENCODER[index] * GIB if serving.encodes_images else 0.0
+        parts.append((tokens * per_token, seqs * shape.vocab_size * SAMPLER[index], encoder))
     forward, sampler, encoder = parts[1]
     why = (
         f"The profiling pass at start: the larger of {tokens:,} tokens through the layers ({size(forward)}) and "
@@ -76,12 +73,12 @@ def cuda_graphs(serving: Serving) -> Estimate:
     if not serving.cuda_graphs:
         return _estimate((0, 0, 0), "No CUDA graphs: the server runs eagerly.")
     place = "inside the share" if serving.rules.graphs_inside_budget else "beside the share, in what is left to others"
-    return _estimate(GRAPHS, f"CUDA graphs of the decode step, captured at start; in this release they are taken {place}.")
+    return _estimate(GRAPHS, f"CUDA graphs of the decode step, captured at start; in this release they are taken {place}.", unit=GIB)
 
 
 def outside_torch(serving: Serving) -> Estimate:
     """Workspaces and communication buffers that PyTorch does not hold."""
     ranks = serving.tensor_parallel_size * serving.pipeline_parallel_size
     if ranks == 1:
-        return _estimate(OUTSIDE_ONE, "Libraries' workspaces. The CUDA context itself lies outside the share.")
-    return _estimate(OUTSIDE_MANY, f"Libraries' workspaces and NCCL's buffers for {ranks} GPUs.")
+        return _estimate(OUTSIDE_ONE, "Libraries' workspaces. The CUDA context itself lies outside the share.", unit=GIB)
+    return _estimate(OUTSIDE_MANY, f"Libraries' workspaces and NCCL's buffers for {ranks} GPUs.", unit=GIB)
