@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.core.errors import InputError
+from planner.core.precision import GGML_BLOCKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +24,9 @@ class CacheType:
         return elements // self.block * self.block_bytes
 
 
-# Source: llama.cpp b11434 common/arg.cpp, kv_cache_types; ggml/src/ggml-common.h, block sizes.
+# Source: llama.cpp b11434 common/arg.cpp, kv_cache_types.
 CACHE_TYPES: Final = {
-    kind.name: kind
-    for kind in (
-        CacheType("f32", 1, 4),
-        CacheType("f16", 1, 2),
-        CacheType("bf16", 1, 2),
-        CacheType("q8_0", 32, 34),
-        CacheType("q5_1", 32, 24),
-        CacheType("q5_0", 32, 22),
-        CacheType("q4_1", 32, 20),
-        CacheType("q4_0", 32, 18),
-        CacheType("iq4_nl", 32, 18),
-    )
+    name: CacheType(name, *GGML_BLOCKS[name]) for name in ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 }
 
 
