@@ -69,9 +69,13 @@
       close();
     }
 
+    // Half a name is not asked about: the form hears of the input when it is taken, pasted or left.
     input.addEventListener("input", (event) => {
-      if (event.isTrusted) show(matching(input.value));
+      if (!event.isTrusted) return;
+      show(matching(input.value));
+      if (event.inputType !== "insertFromPaste") event.stopPropagation();
     });
+    input.addEventListener("change", () => input.dispatchEvent(new Event("input", { bubbles: true })));
     input.addEventListener("click", () => list.hidden && show(options));
     input.addEventListener("blur", close);
     input.addEventListener("keydown", (event) => {

@@ -1,11 +1,15 @@
 // What the form does beyond sending itself: errors marked for assistive technology, presets, and word of a lost connection.
 (() => {
-  document.addEventListener("htmx:oobAfterSwap", (event) => {
-    const note = event.detail.target;
-    if (!note.id.endsWith("-note")) return;
-    const field = document.getElementById(note.id.replace(/-note$/, ""));
-    if (note.classList.contains("error")) field?.setAttribute("aria-invalid", "true");
-    else field?.removeAttribute("aria-invalid");
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const { target, fragment } = event.detail;
+    const note = fragment.firstElementChild;
+    if (!target.id.endsWith("-note")) return;
+    // While another input is refused nothing new was understood: what a note says stands, unless it was an error.
+    const stands = "stands" in note.dataset && !target.classList.contains("error");
+    event.detail.shouldSwap = !stands && target.outerHTML !== note.outerHTML;
+    const field = document.getElementById(target.id.replace(/-note$/, ""));
+    if (note.classList.contains("error")) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
   });
 
   // Another kind of use brings its own duty cycle: an empty field stands for the preset's figure.

@@ -10,6 +10,7 @@ _WHOLE: Final = 100.0
 # A part narrower than this has no room for its label; the table below names it anyway.
 _LABEL_WIDTH: Final = 18.0
 _COLUMNS: Final = 40
+_FEWEST_COLUMNS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +113,8 @@ def distribution(load: Workload, slots: int) -> Distribution:
 
 
 def _visible(shares: Sequence[float]) -> tuple[int, int]:
+    """From the first to the last count that matters, and a few beside them where it is only one or two."""
     seen = [count for count, share in enumerate(shares) if share >= 0.001] or [max(range(len(shares)), key=shares.__getitem__)]
-    return seen[0], seen[-1]
+    first, last = seen[0], seen[-1]
+    last = max(last, min(first + _FEWEST_COLUMNS, len(shares)) - 1)
+    return max(0, min(first, last - _FEWEST_COLUMNS + 1)), last

@@ -26,13 +26,15 @@ def slots_by_context(points: Sequence[tuple[int, int]], *, context: int, needed:
         y=needed, line={"color": _MARK, "width": 1, "dash": "dash"}, annotation={"text": f"{needed:,} needed", "font": {"size": 12}}
     )
     figure.add_vline(x=context, line={"color": _MARK, "width": 1, "dash": "dot"})
+    # powers of two stand evenly on the axis; the plan's own and the model's longest context lie between them
+    ticks = [tokens for tokens, _ in points if tokens.bit_count() == 1]
     axis = {"gridcolor": "var(--hairline)", "linecolor": "var(--hairline)", "zeroline": False, "fixedrange": True}
     figure.update_xaxes(
-        title="tokens of context", type="log", tickvals=[t for t, _ in points], ticktext=[_short(t) for t, _ in points], **axis
+        title="tokens of context", type="log", tickvals=ticks, ticktext=[_short(tokens) for tokens in ticks], tickangle=0, **axis
     )
     figure.update_yaxes(title="slots that fit", rangemode="tozero", **axis)
     figure.update_layout(
-        height=260,
+        height=280,
         margin={"l": 48, "r": 12, "t": 12, "b": 44},
         font={"size": 12, "color": _INK, "family": "inherit"},
         paper_bgcolor="rgba(0,0,0,0)",

@@ -71,7 +71,8 @@ def _slots_that_fit(plan: Plan) -> Asked:
 
 
 def _slots_needed(plan: Plan) -> Asked:
-    trades = ", ".join(f"{trade.slots:,} → {units.percent(trade.wait_probability)}" for trade in plan.fit.trades)
+    near = [trade for trade in plan.fit.trades if abs(trade.slots - plan.fit.slots_needed) <= 1]
+    trades = ", ".join(f"{trade.slots:,} → {units.percent(trade.wait_probability)}" for trade in near)
     return Asked(
         "slots-needed", "slots needed", f"{plan.fit.slots_needed:,}", "computed",
         f"The fewest with which at most {units.percent(plan.request.wait_target)} of turns find no free slot: {trades}.", _CLOSED_QUEUE,
