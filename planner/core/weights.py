@@ -8,6 +8,7 @@ from planner.core import units
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Grade
 from planner.core.readers.parameters import ParameterCount
+from planner.core.readers.tensor_parts import TensorParts
 from planner.core.weight_formats import CHECKPOINT_FORMATS, DEFAULT_GGUF_QUANT, GGUF_FORMATS, Bits, WeightFormat, weight_format
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GGUF_FORMATS",
     "WeightLine",
     "Weights",
+    "checkpoint_file_weights",
     "checkpoint_format",
     "checkpoint_weights",
     "estimate_weights",
@@ -66,19 +68,22 @@ def typed_weights(size_bytes: int, *, quant: str | None = None, parameters: Para
     return Weights(size_bytes, round(size_bytes * share), name, "measured", source, size_bytes, size_bytes)
 
 
-def measured_weights(
-    lines: Sequence[WeightLine],
-    *,
-    quant: str,
-    source: str,
-    parameters: ParameterCount | None = None,
-    active_bytes: int | None = None,
-) -> Weights:
-    """Weights whose bytes are known from tensor headers or files. `active_bytes` where the headers tell it, else by parameters."""
+def checkpoint_file_weights(parts: TensorParts, *, quant: str, source: str, shape: ModelShape) -> Weights:
+    """Weights whose tensors are known from the headers of the checkpoint's own files. Draft layers are not loaded."""
+    lines = [WeightLine("model", parts.loaded - parts.towers)]
+    if parts.towers:
+        lines.append(WeightLine("vision and audio encoder", parts.towers))
+    routing = shape.feed_forward
+    share = routing.experts_per_token / routing.experts if 0 < routing.experts_per_token <= routing.experts else 1.0
+    active = parts.rest + round(parts.experts * share)
+    return Weights(parts.loaded, active, quant, "exact", source, parts.loaded, parts.loaded, tuple(lines))
+
+
+def measured_weights(lines: Sequence[WeightLine], *, quant: str, source: str, parameters: ParameterCount | None = None) -> Weights:
+    """Weights of which only the files' sizes are known: their few megabytes of header count as weights."""
     size = sum(line.size_bytes for line in lines)
-    share = _active_share(parameters) if parameters else 1.0
-    active = round(size * share) if active_bytes is None else active_bytes
-    return Weights(size, active, quant, "exact", source, size, size, tuple(lines))
+    active = round(size * (_active_share(parameters) if parameters else 1.0))
+    return Weights(size, active, quant, "measured", source, size, size, tuple(lines))
 
 
 def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
