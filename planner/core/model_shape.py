@@ -44,6 +44,7 @@ class ModelShape:
     `layers` has one entry per layer in model order; draft (MTP, next-n) layers stand apart in `draft_layers`.
     `dtype` is the type the weights are computed in (`bfloat16`, `float16`, `float32`); `quantization` the method name
     of an already quantised checkpoint (`awq`, `fp8`, `mxfp4` …) or None.
+    `weight_format` is the weights' format by the names of `weight_formats`, None for plain weights of `dtype`.
     `cache_dtype` is the cache type the checkpoint itself asks for, None in the usual case.
     """
 
@@ -59,6 +60,7 @@ class ModelShape:
     head_dim: int = 0
     draft_layers: tuple[Layer, ...] = ()
     quantization: str | None = None
+    weight_format: str | None = None
     cache_dtype: str | None = None
     has_vision: bool = False
     has_audio: bool = False

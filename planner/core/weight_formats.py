@@ -49,6 +49,12 @@ def _packed(name: str, body: tuple[float, float, float], experts: tuple[float, f
     return WeightFormat(name, "checkpoint", Bits(*body), Bits(*(experts or body)), 16.0, 16.0)
 
 
+def _mlx(bits: int) -> WeightFormat:
+    """MLX: a 16-bit scale and bias for 64 weights (32 to 128), in the tables as well."""
+    body = Bits(bits + 0.5, bits + 0.25, bits + 1.0)
+    return WeightFormat(f"MLX-{bits}bit", "checkpoint", body, body, body.typical, body.typical)
+
+
 def _gguf(name: str, body: tuple[float, float, float], table: float, output: float) -> WeightFormat:
     return WeightFormat(name, "gguf", Bits(*body), Bits(*body), table, output)
 
@@ -65,11 +71,16 @@ _CHECKPOINTS: Final = (
     _packed("AWQ", (4.16, 4.01, 4.63)),
     _packed("GPTQ", (4.17, 4.01, 4.63)),
     _packed("GPTQ-8bit", (8.2, 8.01, 8.7)),
+    _packed("GPTQ-3bit", (3.16, 3.01, 3.63)),
+    _packed("GPTQ-2bit", (2.15, 2.01, 2.63)),
+    _packed("W4A16", (4.16, 4.01, 4.63)),
+    _packed("W4A16-experts", (16.0, 16.0, 16.0), experts=(4.5, 4.01, 4.63)),
     _packed("NF4", (4.13, 4.12, 4.51)),
-    _packed("NVFP4", (4.5, 4.5, 16.0), experts=(4.5, 4.5, 4.5)),
-    _packed("MXFP4", (16.0, 4.25, 16.0), experts=(4.25, 4.25, 4.25)),
-    WeightFormat("MLX-4bit", "checkpoint", Bits(4.5, 4.25, 5.0), Bits(4.5, 4.25, 5.0), 4.5, 4.5),
-    WeightFormat("MLX-8bit", "checkpoint", Bits(8.5, 8.25, 9.0), Bits(8.5, 8.25, 9.0), 8.5, 8.5),
+    _packed("NVFP4", (4.5, 4.5, 8.6)),
+    _packed("NVFP4-experts", (16.0, 4.5, 16.0), experts=(4.5, 4.5, 4.5)),
+    _packed("MXFP4", (16.0, 8.0, 16.0), experts=(4.25, 4.25, 4.25)),
+    _packed("FP8-FP4-experts", (8.003, 8.0, 8.6), experts=(4.25, 4.25, 4.5)),
+    *(_mlx(bits) for bits in (2, 3, 4, 5, 6, 8)),
 )
 
 # Body: sizes of published GGUF files of models from 1 to 671 billion parameters, less their two tables, over the rest.
@@ -123,27 +134,35 @@ GGUF_FORMATS: Final = {fmt.name: fmt for fmt in _GGUF}
 _OTHER_NAMES: Final = {
     "BFLOAT16": "BF16", "FLOAT16": "FP16", "F16": "FP16", "HALF": "FP16", "FLOAT32": "FP32", "F32": "FP32",
     "FBGEMM_FP8": "FP8", "W8A8_FP8": "FP8", "FP8_E4M3": "FP8", "MODELOPT": "FP8",
-    "W8A8": "INT8", "W8A16": "GPTQ-8BIT", "GPTQ_INT8": "GPTQ-8BIT", "GPTQ_8BIT": "GPTQ-8BIT",
-    "W4A16": "AWQ", "INT4": "AWQ", "4BIT": "AWQ", "AWQ_INT4": "AWQ", "AWQ_4BIT": "AWQ", "AWQ_MARLIN": "AWQ", "AUTO_ROUND": "GPTQ",
+    "W8A8": "INT8", "W8A16": "GPTQ_8BIT", "GPTQ_INT8": "GPTQ_8BIT",
+    "INT4": "W4A16", "4BIT": "W4A16", "AWQ_INT4": "AWQ", "AWQ_4BIT": "AWQ", "AWQ_MARLIN": "AWQ", "AUTO_ROUND": "GPTQ",
     "GPTQ_INT4": "GPTQ", "GPTQ_4BIT": "GPTQ", "GPTQ_MARLIN": "GPTQ",
     "BNB": "NF4", "BNB_4BIT": "NF4", "BITSANDBYTES": "NF4", "MODELOPT_FP4": "NVFP4", "FP4": "NVFP4", "MXFP4_GGUF": "MXFP4_MOE",
-    "MLX": "MLX-4BIT", "MLX_4BIT": "MLX-4BIT", "MLX_8BIT": "MLX-8BIT",
+    "MLX": "MLX_4BIT",
 }  # fmt: skip
-_BY_NAME: Final = {name.upper(): fmt for name, fmt in (CHECKPOINT_FORMATS | GGUF_FORMATS).items()}
+_BY_NAME: Final = {name.upper().replace("-", "_"): fmt for name, fmt in (CHECKPOINT_FORMATS | GGUF_FORMATS).items()}
 
 
-def weight_format(name: str, *, field: str | None = "weights_quant") -> WeightFormat:
-    """The format called `name`, in any case and with - or _. Raises InputError listing the known ones."""
+def find_format(name: str) -> WeightFormat | None:
+    """The format called `name`, in any case and with - or _, None where there is none."""
     wanted = name.strip().upper()[:40].replace("-", "_").replace(" ", "_")
     wanted = _OTHER_NAMES.get(wanted, wanted)
-    dynamic = wanted.removeprefix("UD_")
-    for candidate in (wanted, wanted.replace("UD_", "UD-", 1), wanted.replace("_", "-")):
-        if candidate in _BY_NAME:
-            return _BY_NAME[candidate]
-    if dynamic != wanted and dynamic in GGUF_FORMATS:
-        return _dynamic(GGUF_FORMATS[dynamic])
-    known = ", ".join([*CHECKPOINT_FORMATS, *GGUF_FORMATS])
-    raise InputError(f"“{name.strip()[:40]}” is not a weight format known here. Known are {known}.", field=field)
+    if wanted in _BY_NAME:
+        return _BY_NAME[wanted]
+    base = wanted.removeprefix("UD_")
+    return _dynamic(GGUF_FORMATS[base]) if base != wanted and base in GGUF_FORMATS else None
+
+
+def weight_format(name: str) -> WeightFormat:
+    """The format called `name`. Raises InputError (field "weights_quant") listing the known ones."""
+    found = find_format(name)
+    if found is None:
+        known = ", ".join([*CHECKPOINT_FORMATS, *GGUF_FORMATS])
+        raise InputError(
+            f"“{name.strip()[:40]}” is not a weight format known here: give the size of the weights, or one of {known}.",
+            field="weights_quant",
+        )
+    return found
 
 
 def _dynamic(base: WeightFormat) -> WeightFormat:

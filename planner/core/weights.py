@@ -9,7 +9,7 @@ from planner.core.model_shape import ModelShape
 from planner.core.plan import Grade
 from planner.core.readers.parameters import ParameterCount
 from planner.core.readers.tensor_parts import TensorParts
-from planner.core.weight_formats import CHECKPOINT_FORMATS, DEFAULT_GGUF_QUANT, GGUF_FORMATS, Bits, WeightFormat, weight_format
+from planner.core.weight_formats import CHECKPOINT_FORMATS, DEFAULT_GGUF_QUANT, GGUF_FORMATS, Bits, WeightFormat, find_format, weight_format
 
 __all__ = [
     "CHOICES",
@@ -112,12 +112,13 @@ def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
 
 
 def checkpoint_format(shape: ModelShape) -> str:
-    """The format that the checkpoint itself is in: its quantisation, else its dtype as an engine loads it.
+    """The format that the checkpoint itself is in: its quantisation (its own name for one that is not known here), else its dtype.
 
-    vLLM loads a float32 checkpoint in 16 bits: vLLM 0.33 vllm/config/model.py, _get_and_verify_dtype.
+    An engine loads a float32 checkpoint in 16 bits: vLLM 0.33 vllm/config/model.py, _get_and_verify_dtype.
     """
-    if shape.quantization:
-        return weight_format(shape.quantization, field="model").name
+    if shape.weight_format:
+        known = find_format(shape.weight_format)
+        return known.name if known else shape.weight_format
     return "FP16" if shape.dtype == "float16" else "BF16"
 
 

@@ -9,6 +9,7 @@ from planner.core.attention.heads import attention_heads, head_dim
 from planner.core.attention.stores import TokenStore
 from planner.core.model_shape import Layer, ModelShape, Note
 from planner.core.readers.checkpoint import cache_dtype, dtype, quantization
+from planner.core.readers.checkpoint_format import weight_format_of
 from planner.core.readers.compact import compact_config, expand_config
 from planner.core.readers.context import encoder_tokens, max_context
 from planner.core.readers.draft_layers import draft_layers
@@ -46,6 +47,7 @@ def read_shape(config: Mapping[str, object]) -> ModelShape:
         feed_forward=feed_forward(view),
         draft_layers=draft_layers(view, kinds, layers),
         quantization=quantization(view),
+        weight_format=weight_format_of(view),
         cache_dtype=cache_dtype(view),
         has_vision=has_vision(view),
         has_audio=has_audio(view),
