@@ -24,7 +24,7 @@ from planner.core.request import PlanRequest
 from planner.core.units import GIB, MIB
 from planner.core.weights import Weights
 
-NEWEST = {"vllm": "0.33.0", "llama-server": "b11434", "ollama": "2026-08-21"}
+NEWEST = {"vllm": "0.33.0", "llama-server": "b11434", "ollama": "2026-08 (fb30760)"}
 TITLES = {"vllm": "vLLM", "llama-server": "llama-server", "ollama": "Ollama"}
 
 RTX_4090 = Device(

@@ -100,14 +100,14 @@ class VersionFlags:
     version: str
 
     def find(self, spelling: str) -> Flag | None:
-        """The option with this name, alias or negative name, if this version knows it."""
-        return next((flag for flag in self.table.flags if spelling in flag.spellings and flag.known_to(self.version)), None)
+        """The option with this name, alias, negative name or variable, if this version knows it."""
+        return next((flag for flag in self.table.flags if spelling in (*flag.spellings, flag.env) and flag.known_to(self.version)), None)
 
     def removed(self, spelling: str) -> Flag | None:
         """The option with this spelling that other versions know and this one does not."""
         if self.find(spelling):
             return None
-        return next((flag for flag in reversed(self.table.flags) if spelling in flag.spellings), None)
+        return next((flag for flag in reversed(self.table.flags) if spelling in (*flag.spellings, flag.env)), None)
 
     def setting(self, name: str, value: str | int | None, *, why: str, breaks: str = "", source: str = "") -> Iterator[Setting]:
         """The setting under the name this version has for it; nothing where the version has no such option.
@@ -124,7 +124,8 @@ class VersionFlags:
         allowed = flag.values(self.version)
         if text is not None and allowed and text not in allowed:
             raise InputError(
-                f"{self.table.engine} {self.version} does not accept “{text[:40]}” for {spelling}: choose one of {', '.join(allowed)}."
+                f"{self.table.engine} {self.version} does not accept “{text[:40]}” for {spelling}: choose one of {', '.join(allowed)}.",
+                field=source or None,
             )
         yield Setting(
             flag=spelling if spelling.startswith("-") else None,

@@ -45,7 +45,7 @@ def cache_type_why(plan: Plan) -> str:
 def verdict(plan: Plan) -> str:
     fit = plan.fit
     word = {"fits": "fits", "tight": "is tight", "does_not_fit": "does not fit"}[fit.verdict]
-    return f"The plan {word}: {count(fit.slots_that_fit, 'slot')} of {fit.context_per_slot:,} tokens fit, {fit.slots_needed:,} are needed."
+    return f"The plan {word}: {count(fit.slots_that_fit, 'slot')} of {fit.context_per_slot:,} tokens fit, and the work needs {fit.slots_needed:,}."
 
 
 def head(plan: Plan, *, origin: str = "") -> list[str]:

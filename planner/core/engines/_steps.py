@@ -33,13 +33,21 @@ def readable(daemon: Daemon, place: Place) -> tuple[Step, ...]:
     )
 
 
-def start(daemon: Daemon) -> tuple[Step, ...]:
+def look(daemon: Daemon) -> Step:
+    return Step(
+        f"systemctl cat {daemon.name}",
+        f"“No files found for {daemon.name}.service.”, or the unit that the machine has already",
+        "Says which of the files below you need.",
+    )
+
+
+def start(daemon: Daemon, *, ready: str = "nothing, once the model answers") -> tuple[Step, ...]:
     return (
         Step("sudo systemctl daemon-reload", "nothing", "systemd reads unit files only when told to."),
         Step(f"sudo systemctl enable {daemon.name}", "“Created symlink …”, or nothing", "It starts with the machine."),
         Step(
             f"sudo systemctl restart {daemon.name}",
-            "nothing, once the model answers",
+            ready,
             "Settings reach a running service only through a restart.",
         ),
     )
@@ -61,8 +69,8 @@ def environment(daemon: Daemon, variables: Mapping[str, str]) -> Step:
 def arguments(daemon: Daemon, words: str) -> Step:
     return Step(
         f"systemctl show {daemon.name} --property=ExecStart",
-        f"one ExecStart whose argv[] ends in {words}",
-        "The drop-in's command line replaced the unit's.",
+        f"one ExecStart, whose argv[] goes on with {words}",
+        "The service really runs with these options.",
     )
 
 

@@ -16,6 +16,8 @@ MAX_VALUE: Final = 16_384
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@=,+-]+")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The space between a number and its unit, where a line should not break.
+_UNIT_SPACE: Final = re.compile(r"(?<=\d) (?=[A-Za-z%])")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"\'\\]+)')
 
@@ -95,8 +97,9 @@ def comment(paragraphs: Iterable[str]) -> list[str]:
     lines = []
     for paragraph in paragraphs:
         clean = "".join(" " if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} else c for c in paragraph)
-        wrapped = textwrap.wrap(clean, WIDTH - 2, break_long_words=False, break_on_hyphens=False) or [""]
-        lines += [f"# {line}".rstrip(" \\") for line in wrapped]
+        together = _UNIT_SPACE.sub("\u00a0", clean)
+        wrapped = textwrap.wrap(together, WIDTH - 2, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [f"# {line}".replace("\u00a0", " ").rstrip(" \\") for line in wrapped]
     return lines
 
 

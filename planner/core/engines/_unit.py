@@ -11,6 +11,8 @@ from planner.core.hardware import Node
 
 # Slower than any SSD, about what a network file system or a busy hard disk gives.
 DISK_BYTES_PER_S: Final = 100_000_000
+# A line of 80 Mbit/s.
+LINE_BYTES_PER_S: Final = 10_000_000
 RESTART_SECONDS: Final = 10
 STARTS: Final = 5
 UNIT_FOLDER: Final = "/etc/systemd/system"
@@ -18,7 +20,7 @@ UNIT_FOLDER: Final = "/etc/systemd/system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daemon:
-    """A service: `name` is that of the unit, its user and its folder; `ready_seconds` what starting takes beside reading the weights."""
+    """A service: `name` is that of the unit, its user and its folder; `ready_seconds` what starting takes beside the weights."""
 
     name: str
     title: str
@@ -42,9 +44,37 @@ class Daemon:
         return f"/etc/{self.name}/secrets.env"
 
 
-def start_seconds(daemon: Daemon, weight_bytes: int) -> int:
-    """Seconds a start may take: the weights from a slow disk and the engine's own preparation, in whole minutes."""
-    return math.ceil((daemon.ready_seconds + weight_bytes / DISK_BYTES_PER_S) / 60) * 60
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How long a start may take: reading the weights from a slow disk, downloading them over a slow line where the service does
+    that itself, and `ready_seconds` for preparing the engine."""
+
+    weight_bytes: int
+    ready_seconds: int
+    downloads: bool = False
+
+    @property
+    def reading_seconds(self) -> float:
+        return self.weight_bytes / DISK_BYTES_PER_S
+
+    @property
+    def downloading_seconds(self) -> float:
+        return self.weight_bytes / LINE_BYTES_PER_S if self.downloads else 0.0
+
+    @property
+    def seconds(self) -> int:
+        """In whole minutes."""
+        return math.ceil((self.ready_seconds + self.reading_seconds + self.downloading_seconds) / 60) * 60
+
+    @property
+    def why(self) -> str:
+        reading = f"take {units.seconds(self.reading_seconds)} at {DISK_BYTES_PER_S // 10**6} MB/s from a disk"
+        line = f"{LINE_BYTES_PER_S // 10**6} MB/s over the line"
+        loading = f", and {units.seconds(self.downloading_seconds)} at {line} the first time" if self.downloads else ""
+        return (
+            f"{units.gib(self.weight_bytes)} of weights {reading}{loading}; "
+            f"{self.ready_seconds} s are for preparing the engine. systemd's 90 s would end a slow start."
+        )
 
 
 def client_address(place: Place, port: int) -> str:
@@ -57,7 +87,7 @@ def secrets(daemon: Daemon) -> Entry:
     return Entry("EnvironmentFile", f"-{daemon.secrets_path}", "Keys, in a file that only root reads; the service starts without it too.")
 
 
-def unit_section(daemon: Daemon, node: Node, *, model: str, start: int) -> Section:
+def unit_section(daemon: Daemon, node: Node, *, model: str, start: Start) -> Section:
     nvidia = any(device.vendor == "NVIDIA" for device in node.devices)
     entries = [
         Entry("Description", plain(f"{daemon.title} serving {model}")),
@@ -68,7 +98,7 @@ def unit_section(daemon: Daemon, node: Node, *, model: str, start: int) -> Secti
     if nvidia:
         reason = "The driver's device files must exist first: this service may not load kernel modules itself."
         entries += [Entry("Wants", "nvidia-persistenced.service", reason), Entry("After", "nvidia-persistenced.service")]
-    window = STARTS * (start + RESTART_SECONDS)
+    window = STARTS * (start.seconds + RESTART_SECONDS)
     entries += [
         Entry(
             "StartLimitBurst",
@@ -86,8 +116,7 @@ def service_section(
     *,
     place: Place,
     command: Command,
-    start: int,
-    weight_bytes: int,
+    start: Start,
     environment: tuple[Entry, ...] = (),
     health_address: str | None = None,
 ) -> Section:
@@ -104,7 +133,7 @@ def service_section(
             Entry("Environment", variable("HOME", daemon.home)),
             *environment,
             command,
-            *_readiness(health_address, start, weight_bytes),
+            *_readiness(health_address, start),
             Entry(
                 "KillMode",
                 "mixed",
@@ -126,31 +155,15 @@ def _groups(node: Node) -> tuple[Entry, ...]:
     return ()
 
 
-def _readiness(address: str | None, start: int, weight_bytes: int) -> tuple[Entry, ...]:
+def _readiness(address: str | None, start: Start) -> tuple[Entry, ...]:
     if address is None:
         return ()
-    tries = max(1, start // 2)
-    probe = (
-        "/usr/bin/curl",
-        "--silent",
-        "--fail",
-        "--output",
-        "/dev/null",
-        "--retry",
-        str(tries),
-        "--retry-delay",
-        "2",
-        "--retry-connrefused",
-    )
-    line = " ".join([*probe, argument(f"http://{address}/health")])
+    tries = max(1, start.seconds // 2)
+    probe = f"/usr/bin/curl --silent --fail --output /dev/null --retry {tries} --retry-delay 2 --retry-connrefused"
+    why = "The start is finished when the model answers, so that what depends on it starts after that."
     return (
-        Entry("ExecStartPost", f"-{line}", "The start is finished when the model answers, so that what depends on it starts after that."),
-        Entry(
-            "TimeoutStartSec",
-            str(start),
-            f"{units.gib(weight_bytes)} of weights at {DISK_BYTES_PER_S // 10**6} MB/s take {units.seconds(weight_bytes / DISK_BYTES_PER_S)}; "
-            "the rest is for preparing the engine. systemd's 90 s would end a slow start.",
-        ),
+        Entry("ExecStartPost", f"-{probe} {argument(f'http://{address}/health')}", why),
+        Entry("TimeoutStartSec", str(start.seconds), start.why),
     )
 
 

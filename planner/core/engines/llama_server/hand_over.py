@@ -8,7 +8,7 @@ from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
 from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
-from planner.core.engines.llama_server.settings import model_file, served_from_hub, settings
+from planner.core.engines.llama_server.settings import given, model_file, served_from_hub, settings
 from planner.core.plan import Plan
 
 PROGRAM: Final = "/usr/local/bin/llama-server"
@@ -47,8 +47,8 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
 
 def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
     """The unit says what runs and as whom; the drop-in carries the plan, so that a new plan is one new file."""
-    head = _reasons.head(plan, origin=origin)
-    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    head = [*_reasons.head(plan, origin=origin), *given(job).left_out]
+    start = _unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds, downloads=served_from_hub(place))
     on_command_line = tuple(setting for setting in chosen if setting.env is None)
     service = _unit.service_section(
         DAEMON,
@@ -61,7 +61,6 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
             why=f"Every option that has a variable stands in {DAEMON.drop_in_path}; without it this starts as a router with no model.",
         ),
         start=start,
-        weight_bytes=job.weights.size_bytes,
         environment=(
             Entry("Environment", variable("LLAMA_CACHE", f"{DAEMON.home}/cache"), "Downloaded models stay in the service's own folder."),
             _unit.secrets(DAEMON),
@@ -97,6 +96,7 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
 def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
     full, drop_in, secrets = files
     return (
+        _steps.look(DAEMON),
         Step(
             f"{PROGRAM} --version",
             f"“version: {plan.engine.version.removeprefix('b')} (…)”",
@@ -105,7 +105,7 @@ def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple
         _steps.create_user(DAEMON),
         *_model(job, place),
         _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
-        _steps.install(full, why="The unit. Leave it out where the machine has one for llama-server already."),
+        _steps.install(full, why="The unit. Only where the first command found no files."),
         _steps.install(drop_in, why="The settings of this plan."),
         *_steps.start(DAEMON),
     )

@@ -8,6 +8,7 @@ from typing import Final
 from planner.core import units
 from planner.core.engines import _reasons
 from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
 from planner.core.engines.contract import Job, Setting
 from planner.core.plan import Plan
@@ -39,10 +40,15 @@ def model_file(job: Job, place: Place) -> str:
     return place.path or f"{MODELS}/{'-'.join(part for part in (place.slug, gguf_format(job)) if part)}.gguf"
 
 
+def given(job: Job) -> Given:
+    """The options of the user's own command line."""
+    return read_given(job.engine_args, FLAGS.at(job.version))
+
+
 def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
-    """What decides capacity first, then what is served and where."""
-    flags = FLAGS.at(plan.engine.version)
-    return (
+    """What decides capacity first, then what is served and where; the user's own command line wins over the plan."""
+    flags = FLAGS.at(job.version)
+    chosen = (
         *_slots(plan, flags),
         *_passes(plan, flags),
         *_cache_types(plan, flags),
@@ -50,6 +56,7 @@ def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
         *_devices(plan, job, flags),
         *_served(job, place, flags),
     )
+    return override(chosen, given(job))
 
 
 def _slots(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
@@ -207,4 +214,11 @@ def _served(job: Job, place: Place, flags: VersionFlags) -> Iterator[Setting]:
         None,
         why="Shows requests that wait for a slot (llamacpp:requests_deferred): llama-server's queue has no limit and no other sign.",
         source="patience",
+    )
+    yield from flags.setting(
+        "--verbosity",
+        4,
+        why="From 4 on, the log says how large the caches became at the start, to be compared with the plan.",
+        breaks="At 3 those lines, and the ones about cached prompts, are missing.",
+        source="engine",
     )

@@ -8,6 +8,7 @@ from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Section, unit
 from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
 from planner.core.engines.ollama.settings import PORT, settings
+from planner.core.errors import InputError
 from planner.core.plan import Plan
 
 PROGRAM: Final = "/usr/local/bin/ollama"
@@ -63,14 +64,13 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         [*head, "The settings, for the unit that Ollama's installer writes. An export in a shell never reaches that service."],
         (Section("Service", _arguments.environment(chosen)),),
     )
-    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    start = _unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds)
     service = _unit.service_section(
         DAEMON,
         job.node,
         place=place,
         command=Command("ExecStart", (PROGRAM, "serve"), (), why=f"The settings are in {DAEMON.drop_in_path}."),
         start=start,
-        weight_bytes=job.weights.size_bytes,
     )
     full = unit(
         [*head, "A whole unit, for a machine where Ollama's installer did not write one."],
@@ -81,27 +81,26 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         File(DAEMON.unit_path, full, "Only for a machine without an ollama.service."),
     ]
     if place.path is not None:
-        files.append(_modelfile(place, job))
+        files.append(_modelfile(place, place.path, job))
     return tuple(files)
 
 
-def _modelfile(place: Place, job: Job) -> File:
-    text = f"# {model_name(place)}: {units.gib(job.weights.size_bytes)} of weights. The context is the server's: no num_ctx here.\nFROM {place.path}\n"
+def _modelfile(place: Place, path: str, job: Job) -> File:
+    """The file that names a GGUF file. Raises InputError for a path that its grammar could not hold."""
+    if '"' in path or path != path.strip():
+        raise InputError("Ollama's Modelfile cannot hold this path: leave out quotes and spaces at its end.", field="model_path")
+    text = f"# {model_name(place)}: {units.gib(job.weights.size_bytes)} of weights. The context is the server's: no num_ctx here.\nFROM {path}\n"
     return File(f"/etc/ollama/{model_name(place)}.Modelfile", text, "Gives your file a name in Ollama.")
 
 
 def _apply(place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
     drop_in, full, *modelfile = files
     return (
-        Step(
-            f"test -e {full.path} || ls /usr/lib/systemd/system/ollama.service",
-            "nothing, or the unit's path; an error where there is none",
-            "Does this machine have a unit for Ollama?",
-        ),
+        _steps.look(DAEMON),
         _steps.create_user(DAEMON),
-        _steps.install(full, why="Only where the command before found none."),
+        _steps.install(full, why="Only where the first command found no files."),
         _steps.install(drop_in, why="The settings of this plan."),
-        *_steps.start(DAEMON),
+        *_steps.start(DAEMON, ready="nothing; the model is loaded with the first request"),
         *_model(place, modelfile),
     )
 

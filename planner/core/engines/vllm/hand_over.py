@@ -7,13 +7,15 @@ from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
 from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
-from planner.core.engines.vllm.settings import settings
+from planner.core.engines.vllm.settings import READY_SECONDS, given, settings
 from planner.core.plan import Plan
 
 PROGRAM: Final = "/opt/vllm/bin/vllm"
 PORT: Final = 8000
-# Compiling the model and capturing CUDA graphs take one to three minutes on most cards.
-DAEMON: Final = _unit.Daemon(name="vllm", title="vLLM", documentation="https://docs.vllm.ai/", ready_seconds=240)
+DAEMON: Final = _unit.Daemon(name="vllm", title="vLLM", documentation="https://docs.vllm.ai/", ready_seconds=READY_SECONDS)
+
+
+HF_HOME: Final = f"{DAEMON.home}/huggingface"
 
 
 def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> HandOver:
@@ -26,7 +28,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
     words = [word for setting in chosen for word in _arguments.words(setting)]
     return HandOver(
         settings=chosen,
-        command=_shell.command(["vllm", "serve", place.model, *words]),
+        command=_shell.command(["vllm", "serve", place.model, *words], _arguments.variables(s for s in chosen if s.flag is None)),
         files=files,
         apply=_apply(plan, place, files),
         verify=(
@@ -45,20 +47,13 @@ def _command(place: Place, chosen: tuple[Setting, ...]) -> Command:
     return Command("ExecStart", (PROGRAM, "serve", place.model), _arguments.arguments(chosen))
 
 
-def _environment() -> tuple[Entry, ...]:
-    return (
-        Entry(
-            "Environment",
-            variable("HF_HOME", f"{DAEMON.home}/huggingface"),
-            "Downloaded models stay in the service's own folder, whoever downloads them.",
-        ),
-        _unit.secrets(DAEMON),
-    )
+def _environment(chosen: tuple[Setting, ...]) -> tuple[Entry, ...]:
+    return (*_arguments.environment(setting for setting in chosen if setting.flag is None), _unit.secrets(DAEMON))
 
 
 def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
-    head = _reasons.head(plan, origin=origin)
-    start = _unit.start_seconds(DAEMON, job.weights.size_bytes)
+    head = [*_reasons.head(plan, origin=origin), *given(job).left_out]
+    start = _unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds)
     address = _unit.client_address(place, place.port or PORT)
     service = _unit.service_section(
         DAEMON,
@@ -66,8 +61,12 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         place=place,
         command=_command(place, chosen),
         start=start,
-        weight_bytes=job.weights.size_bytes,
-        environment=_environment(),
+        environment=(
+            Entry(
+                "Environment", variable("HF_HOME", HF_HOME), "Downloaded models stay in the service's own folder, whoever downloads them."
+            ),
+            *_environment(chosen),
+        ),
         health_address=address,
     )
     full = unit(
@@ -77,7 +76,7 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
     reset = Entry("ExecStart", "", "An empty line first takes the unit's own command away; otherwise there would be two.")
     drop_in = unit(
         [*head, "A drop-in for a vLLM unit that exists already: it replaces the command line and keeps the rest."],
-        (Section("Service", (*_environment(), reset, _command(place, chosen))),),
+        (Section("Service", (*_environment(chosen), reset, _command(place, chosen))),),
     )
     secrets = env_file(
         [*head, "Secrets: root reads this file, mode 0600. Nothing here stands on a command line or in a unit."],
@@ -95,19 +94,22 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
 
 def _apply(plan: Plan, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
     full, drop_in, secrets = files
+    amd = any(device.vendor == "AMD" for device in plan.node.devices)
+    rocm = " On AMD cards, take vLLM's ROCm build of this version instead." if amd else ""
     return (
+        _steps.look(DAEMON),
         Step(
             f"sudo python3 -m venv /opt/vllm && sudo /opt/vllm/bin/pip install vllm=={_shell.quote(plan.engine.version)}",
             f"“Successfully installed … vllm-{plan.engine.version} …”",
-            "This version: another one may not know every option.",
+            f"This version: another one may not know every option.{rocm}",
         ),
         _steps.create_user(DAEMON),
         Step(f"sudo install -d -o {DAEMON.name} -g {DAEMON.name} {DAEMON.home}", "nothing", "The folder for models and caches."),
         *_download(place),
         *_steps.readable(DAEMON, place),
         _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
-        _steps.install(full, why="The unit. Where the machine has one for vLLM already, take the next command instead."),
-        _steps.install(drop_in, why="Only where a vllm.service exists already, instead of the command above."),
+        _steps.install(full, why="The unit. Only where the first command found no files."),
+        _steps.install(drop_in, why="Only where the first command found a unit, and instead of ours: put your own path of vllm into it."),
         *_steps.start(DAEMON),
     )
 
@@ -121,7 +123,7 @@ def _download(place: Place) -> tuple[Step, ...]:
         "-u",
         DAEMON.name,
         "env",
-        f"HF_HOME={DAEMON.home}/huggingface",
+        f"HF_HOME={HF_HOME}",
         "/opt/vllm/bin/hf",
         "download",
         place.hub_id,

@@ -7,23 +7,34 @@ from typing import Final
 from planner.core import units
 from planner.core.engines import _reasons
 from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
+from planner.core.engines._unit import Start
 from planner.core.engines.contract import Job, Setting
 from planner.core.plan import Plan
 
+# Compiling the model and capturing CUDA graphs take one to three minutes on most cards.
+READY_SECONDS: Final = 240
 FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
 
 
+def given(job: Job) -> Given:
+    """The options of the user's own command line."""
+    return read_given(job.engine_args, FLAGS.at(job.version))
+
+
 def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
-    """What decides capacity first, then what is served and where."""
-    flags = FLAGS.at(plan.engine.version)
-    return (
+    """What decides capacity first, then what is served and where; the user's own command line wins over the plan."""
+    flags = FLAGS.at(job.version)
+    chosen = (
         *_capacity(plan, flags),
         *_memory(plan, flags),
         *_queue(plan, flags),
         *_parallel(plan, job, flags),
         *_served(place, flags),
+        *_loading(job, flags),
     )
+    return override(chosen, given(job))
 
 
 def _capacity(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
@@ -115,6 +126,19 @@ def _parallel(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
             why=f"{pipeline} groups of GPUs hold consecutive layers, {len(plan.model.shape.layers)} in all.",
             breaks="The GPUs needed are this times the tensor-parallel size.",
             source="pipeline_parallel",
+        )
+
+
+def _loading(job: Job, flags: VersionFlags) -> Iterator[Setting]:
+    """The API server gives up on an engine that loads for longer than ten minutes, unless told otherwise."""
+    start = Start(weight_bytes=job.weights.size_bytes, ready_seconds=READY_SECONDS)
+    if start.seconds > 600:
+        yield from flags.setting(
+            "VLLM_ENGINE_READY_TIMEOUT_S",
+            start.seconds,
+            why=start.why.rsplit(". ", 1)[0] + ".",
+            breaks="The API server gives up on an engine that needs longer to load.",
+            source="weights_size",
         )
 
 
