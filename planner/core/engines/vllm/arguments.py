@@ -53,14 +53,14 @@ def _refuse(flag: str, text: str, wanted: str) -> InputError:
 
 
 def _whole(flag: str, text: str, *, low: int = 1, high: int = MAX_TOKENS) -> int:
-    if not re.fullmatch(r"[+-]?\d{1,18}", text) or not low <= int(text) <= high:
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text) or not low <= int(text) <= high:
         raise _refuse(flag, text, f"a whole number from {low:,} to {high:,}")
     return int(text)
 
 
 def _sized(flag: str, text: str, *, high: int = MAX_TOKENS) -> int:
     """vLLM's human numbers: `16k` is 16,000 and `16K` is 16,384. Source: utils/argparse_utils.py, human_readable_int."""
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([kKmMgGtT])", text)
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)([kKmMgGtT])", text)
     if match is None:
         return _whole(flag, text, high=high)
     number, suffix = match[1], match[2]
@@ -81,19 +81,19 @@ def _bytes(flag: str, text: str) -> int:
 
 
 def _share(flag: str, text: str) -> float:
-    if not re.fullmatch(r"\d{0,3}(?:\.\d{0,12})?", text) or not text.strip(".") or not 0 < float(text) <= 1:
+    if not re.fullmatch(r"[0-9]{0,3}(?:\.[0-9]{0,12})?", text) or not text.strip(".") or not 0 < float(text) <= 1:
         raise _refuse(flag, text, "a share above 0 and up to 1")
     return float(text)
 
 
 def _gigabytes(flag: str, text: str) -> float:
-    if not re.fullmatch(r"\d{1,6}(?:\.\d{0,6})?", text):
+    if not re.fullmatch(r"[0-9]{1,6}(?:\.[0-9]{0,6})?", text):
         raise _refuse(flag, text, "a number of GiB")
     return float(text)
 
 
 def _word(flag: str, text: str) -> str:
-    if not re.fullmatch(r"[\w.\-]{1,60}", text):
+    if not re.fullmatch(r"[A-Za-z0-9_.\-]{1,60}", text):
         raise _refuse(flag, text, "a name")
     return text
 

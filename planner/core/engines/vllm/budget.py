@@ -33,8 +33,8 @@ class Account:
         return self.weights_bytes + self.activation.size_bytes + self.graphs.size_bytes + self.outside.size_bytes
 
 
-def account(job: Job, slots: int = 0) -> Account:
-    """What a GPU's memory goes to with `slots` slots (0: vLLM's own max_num_seqs)."""
+def account(job: Job, slots: int) -> Account:
+    """What a GPU's memory goes to with `slots` slots."""
     found = _account(job, settle(job, slots))
     if not found.serving.auto_length or found.pool.starts:
         return found
@@ -61,7 +61,7 @@ def _account(job: Job, serving: Serving) -> Account:
         activation=peak,
         graphs=graphs,
         outside=outside,
-        pool_bytes=rooms[pool.stage],
+        pool_bytes=rooms[pool.stage] if serving.num_gpu_blocks_override is None else pool.num_blocks * pool.block_bytes,
     )
 
 
@@ -74,7 +74,7 @@ def _stage_weights(job: Job, layout: Layout) -> tuple[int, ...]:
 
 def budget_of(job: Job, slots: int) -> MemoryBudget:
     """The lines of the GPU that decides. They sum up to its memory; a negative free line is what is missing."""
-    figures = account(job, slots)
+    figures = account(job, max(1, slots))
     pool = figures.pool
     held = pool.layout.blocks_of(slots, job.context_tokens) * pool.block_bytes
     lines = (

@@ -81,7 +81,7 @@ class Vllm:
         return _capacity(job, account(job, max(1, low)), low)
 
     def expect(self, job: Job, slots: int) -> Expectation:
-        return expectation(account(job, slots))
+        return expectation(account(job, max(1, slots)))
 
     def hand_over(self, plan: Plan, job: Job) -> HandOver:
         return hand_over(plan, job, self)

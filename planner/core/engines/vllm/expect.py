@@ -3,7 +3,7 @@
 from planner.core.engines.contract import Expectation, ExpectedLine
 from planner.core.engines.vllm.block_size import base_block_size
 from planner.core.engines.vllm.budget import Account
-from planner.core.engines.vllm.capacity import Pool
+from planner.core.engines.vllm.capacity import Pool, longest_request
 from planner.core.units import GIB
 
 
@@ -71,4 +71,6 @@ def _refusal(figures: Account) -> ExpectedLine:
         f"To serve at least one request with the {model} max seq len ({serving.max_model_len}), ({_gib(needed, pool)} GiB KV cache is "
         f"needed, which is larger than the available KV cache memory ({_gib(there, pool)} GiB)."
     )
+    if longest := longest_request(pool):
+        text += f" Based on the available memory, the estimated maximum model length is {longest}."
     return ExpectedLine(text, "One request of the full length does not fit into the pool: vLLM does not start.")

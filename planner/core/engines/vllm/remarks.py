@@ -10,11 +10,20 @@ from planner.core.units import percent, size
 
 
 def remarks(job: Job, figures: Account) -> tuple[Remark, ...]:
-    return (*_length(job, figures), *_hardware(figures), *_cache(job, figures), *_parallel(job, figures))
+    return (*_command(job, figures), *_hardware(figures), *_cache(job, figures), *_parallel(job, figures))
 
 
-def _length(job: Job, figures: Account) -> Iterator[Remark]:
+def _command(job: Job, figures: Account) -> Iterator[Remark]:
     serving = figures.serving
+    if any(word.partition("=")[0] == "--config" for word in job.engine_args):
+        yield Remark("config_file", "What stands in the file of --config is not seen here: paste its values as flags.", "engine_args")
+    if serving.drafts_with_other or (serving.drafts_with_model and not job.shape.draft_layers):
+        yield Remark(
+            "draft_model",
+            "The draft model's own layers and weights are not counted, because its configuration is not part of this plan: it makes every block "
+            "larger, so expect fewer of them.",
+            "engine_args",
+        )
     longest = job.shape.max_context
     if longest and serving.max_model_len > longest:
         yield Remark(
@@ -67,6 +76,13 @@ def _cache(job: Job, figures: Account) -> Iterator[Remark]:
             f"Every conversation holds whole blocks of {layout.block_size:,} tokens for its recurrent layers, so that short ones cost as much "
             "as one block each; the scratch memory of their prefill is not counted by vLLM's profiling and comes out of the slack.",
         )
+        if serving.seqs_given and serving.cuda_graphs and serving.max_num_seqs > figures.pool.num_blocks:
+            yield Remark(
+                "state_blocks_limit",
+                f"--max-num-seqs {serving.max_num_seqs:,} exceeds the {figures.pool.num_blocks:,} blocks there are for states, so vLLM refuses to "
+                "start with CUDA graphs: lower it.",
+                "engine_args",
+            )
     if reserved > held and not serving.hybrid:
         yield Remark(
             "window_reserve",

@@ -16,6 +16,9 @@ from planner.core.model_shape import ModelShape
 from planner.core.units import GIB
 
 MAX_DRAFT: Final = 64
+# Speculation without a draft model, and the methods that keep the scheduler waiting. Source: vLLM 0.32 config/speculative.py, vllm.py.
+_WITHOUT_MODEL: Final = ("ngram", "suffix")
+_WITHOUT_ASYNC: Final = (*_WITHOUT_MODEL, "medusa")
 # Falcon never passes the cache settings to its attention layers (measured with vLLM 0.32).
 _IGNORES_CACHE_TYPE: Final = frozenset({"falcon"})
 
@@ -48,6 +51,7 @@ class Serving:
     auto_length: bool
     num_speculative_tokens: int
     drafts_with_model: bool
+    drafts_with_other: bool
     cuda_graphs: bool
     seqs_given: bool
     encodes_images: bool
@@ -93,6 +97,8 @@ def settle(job: Job, slots: int = 0) -> Serving:
     given = arguments.parse(job.engine_args)
     max_model_len = _max_model_len(given, job)
     seqs, batched = _batch(given, job, rules, slots=slots, max_model_len=max_model_len)
+    if given.block_size and given.block_size % 16:
+        raise InputError(f"--block-size {given.block_size}: vLLM's GPU back ends want a multiple of 16.", field="engine_args")
     dtype = _dtype("dtype", model_dtype(job.shape, job.node.device, given.dtype))
     method, tokens = _drafting(given)
     return Serving(
@@ -121,6 +127,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
         auto_length=given.max_model_len == -1,
         num_speculative_tokens=tokens,
         drafts_with_model=method.endswith("mtp"),
+        drafts_with_other=bool(method) and not method.endswith("mtp") and not method.startswith(_WITHOUT_MODEL),
         cuda_graphs=_graphs(given),
         encodes_images=job.shape.has_vision and not given.language_model_only,
         offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
@@ -170,7 +177,7 @@ def _asynchronous(given: Arguments, rules: Rules, method: str) -> bool:
     """Source: vLLM 0.32 config/vllm.py: on, except with drafters that need the CPU between steps."""
     if given.async_scheduling is not None:
         return given.async_scheduling
-    return rules.asynchronous and not method.startswith(("ngram", "medusa", "suffix"))
+    return rules.asynchronous and not method.startswith(_WITHOUT_ASYNC)
 
 
 def _graphs(given: Arguments) -> bool:

@@ -88,7 +88,7 @@ class Rules:
 
 def rules_of(version: str) -> Rules:
     """The rules of `version` (`0.32.0`, `v0.32`). Raises InputError for a release that is not known here."""
-    match = re.fullmatch(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:[.+-]?[a-z][a-z0-9.+]*)?", version.strip()[:40])
+    match = re.fullmatch(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[.+-]?[a-z][a-z0-9.+]*)?", version.strip()[:40])
     release = (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
     if release is None or not OLDEST <= release <= NEWEST:
         raise InputError(
