@@ -51,8 +51,10 @@ def override(chosen: Iterable[Setting], given: Given) -> tuple[Setting, ...]:
     merged = []
     for setting in chosen:
         own = latest.pop(_key(setting), None)
-        if own is not None and own.value != setting.value:
-            own = replace(own, why=f"{own.why} The plan would take {setting.value or setting.flag}.")
+        if own is not None:
+            same = (own.flag, own.value) == (setting.flag, setting.value)
+            plans = setting.why if same else f"The plan would take {setting.value or setting.flag}."
+            own = replace(own, why=f"{own.why} {plans}", breaks=setting.breaks)
         merged.append(own or setting)
     return (*merged, *latest.values())
 

@@ -23,7 +23,7 @@ def slots_why(plan: Plan) -> str:
     if fit.slots >= fit.slots_needed:
         target = units.percent(plan.request.wait_target)
         return f"{count(fit.slots, 'slot')} keep the share of turns that wait within {target} for {people(plan)}: {waits}."
-    binds = "the engine serves no more at once" if fit.limit == "engine" else f"no more fit ({fit.inequality})"
+    binds = "the engine serves no more at once" if fit.limit == "engine" else f"no more fit ({fit.inequality.rstrip('.')})"
     return f"{count(fit.slots, 'slot')} of the {fit.slots_needed:,} you would need, because {binds}: {waits}."
 
 

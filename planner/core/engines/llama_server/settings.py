@@ -17,10 +17,11 @@ from planner.core.units import GIB, MIB
 FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
 MODELS: Final = "/var/lib/llama-server/models"
 
-# llama-server's defaults; cache RAM and checkpoints come on top of what the GPU holds, in host RAM.
+# llama-server's defaults.
 UBATCH: Final = 512
 CACHE_RAM_MIB: Final = 8192
 CHECKPOINTS: Final = 32
+# The most host RAM that snapshots of all slots may take here.
 CHECKPOINT_BYTES: Final = 4 * GIB
 _GGUF_FORMAT: Final = re.compile(r"(?:I?Q\d\w*|B?F16|F32|MXFP4\w*)", re.ASCII | re.IGNORECASE)
 
@@ -129,34 +130,39 @@ def _cache_types(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
         )
 
 
-def _host_ram(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
+def _spare_ram(plan: Plan, job: Job) -> tuple[int | None, str]:
+    """Host RAM for what is kept beside the slots, and which part of it that is; None where the RAM is not known."""
     ram = job.node.ram_bytes
-    if ram is not None:
-        spare = max(0, plan.memory.size_of("free")) // 2 if not job.node.has_gpu else ram // 4
-        wanted = min(CACHE_RAM_MIB, spare // MIB // 256 * 256)
-        if wanted < CACHE_RAM_MIB:
-            yield from flags.setting(
-                "--cache-ram",
-                wanted,
-                why=f"Your {units.gib(ram)} of RAM have {wanted:,} MiB to spare for prompts that lost their slot; "
-                f"{CACHE_RAM_MIB:,} MiB, the default, would come on top of the plan.",
-                breaks="More than is free: the machine swaps, and every token waits for the disk.",
-                source="ram",
-            )
-    yield from _checkpoints(plan, flags)
+    if ram is None:
+        return None, ""
+    if job.node.has_gpu:
+        return ram // 4, f"a quarter of your {units.gib(ram)} of RAM"
+    free = max(0, plan.memory.size_of("free"))
+    return free // 2, f"half of the {units.gib(free)} of RAM that the plan leaves free"
 
 
-def _checkpoints(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
-    """Fewer snapshots where the default would fill the host's RAM: each holds a slot's windows and recurrent state."""
+def _host_ram(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
+    """The prompt cache and the snapshots, held back where their defaults would fill the host's RAM."""
+    spare, part = _spare_ram(plan, job)
+    if spare is not None and spare < CACHE_RAM_MIB * MIB:
+        wanted = spare // MIB // 256 * 256
+        yield from flags.setting(
+            "--cache-ram",
+            wanted,
+            why=f"{wanted:,} MiB, {part}, for prompts that lost their slot; the default of {CACHE_RAM_MIB:,} MiB comes on top of the plan.",
+            breaks="More than is free: the machine swaps, and every token waits for the disk.",
+            source="ram",
+        )
+    # A snapshot holds a slot's windows and recurrent state.
     each, slots = plan.cache.bytes_per_sequence, plan.fit.slots
-    default = slots * CHECKPOINTS * each
-    if default > CHECKPOINT_BYTES:
-        wanted = max(1, CHECKPOINT_BYTES // (slots * each))
+    default, room = slots * CHECKPOINTS * each, min(CHECKPOINT_BYTES, CHECKPOINT_BYTES if spare is None else spare)
+    if default > room:
+        wanted = max(1, room // (slots * each))
         yield from flags.setting(
             "--ctx-checkpoints",
             wanted,
-            why=f"A snapshot of a slot holds about {units.size(each)} of host RAM: {slots} × {wanted} of them take {units.size(slots * wanted * each)}, "
-            f"{slots} × {CHECKPOINTS} would take {units.size(default)}.",
+            why=f"A snapshot of a slot holds about {units.size(each)} of host RAM: {slots} × {wanted} of them take "
+            f"{units.size(slots * wanted * each)}, {slots} × {CHECKPOINTS} would take {units.size(default)}.",
             breaks="Fewer: a conversation that was edited further back is read again from its beginning.",
             source="context",
         )

@@ -26,11 +26,12 @@ def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
 
 def _slots(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
     fit = plan.fit
+    beyond = "moves to the CPU and every answer slows down" if plan.node.has_gpu else "is swapped out and every token waits for the disk"
     yield from flags.setting(
         "OLLAMA_NUM_PARALLEL",
         fit.slots,
         why=_reasons.slots_why(plan),
-        breaks=f"Each one more takes another {units.size(plan.cache.request_bytes)}; what does not fit moves to the CPU and every answer slows down.",
+        breaks=f"Each one more takes another {units.size(plan.cache.request_bytes)}; what does not fit {beyond}.",
         source="slots",
     )
     yield from flags.setting(

@@ -65,17 +65,17 @@ def _capacity(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
 
 
 def _memory(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
-    share, memory = plan.engine.memory_utilization, plan.memory
-    if share is not None:
-        yield from flags.setting(
-            "--gpu-memory-utilization",
-            units.trimmed(share, 4),
-            why=f"{units.trimmed(share, 4)} × {units.gib(memory.total_bytes)} = {units.gib(memory.usable_bytes)} per GPU: "
-            f"{units.gib(memory.size_of('weights'))} of weights, {units.gib(memory.size_of('overhead'))} to work in, "
-            f"{units.gib(memory.cache_pool_bytes)} for the cache.",
-            breaks="More than is free at the start: vLLM refuses to start. Less: fewer slots.",
-            source="memory_utilization",
-        )
+    memory = plan.memory
+    share = units.trimmed(plan.engine.memory_utilization or memory.usable_bytes / memory.total_bytes, 4)
+    yield from flags.setting(
+        "--gpu-memory-utilization",
+        share,
+        why=f"{share} × {units.gib(memory.total_bytes)} = {units.gib(memory.usable_bytes)} per GPU: "
+        f"{units.gib(memory.size_of('weights'))} of weights, {units.gib(memory.size_of('overhead'))} to work in, "
+        f"{units.gib(memory.cache_pool_bytes)} for the cache.",
+        breaks="More than is free at the start: vLLM refuses to start. Less: fewer slots.",
+        source="memory_utilization",
+    )
     if _chosen_cache_type(plan):
         yield from flags.setting(
             "--kv-cache-dtype",
