@@ -127,6 +127,11 @@ def test_other_releases_are_refused(version: str) -> None:
         ({"shape": shape(TokenStore("sliding", 8, 128, 128, window=128)), "engine_args": ("-dcp", "2")}, "engine_args", "sliding windows"),
         ({"shape": shape(StateStore("rwkv", 1, 64, 0, 0, 1, 64, 64))}, "engine", "RWKV"),
         ({"shape": replace(shape(), layers=(Layer("none", ()),))}, "engine", "no cache"),
+        (
+            {"shape": shape(TokenStore("latent", 1, 576, 0, per_rank=True), TokenStore("sliding", 1, 1088, 0, window=512, per_rank=True))},
+            "bytes_per_token",
+            "not computed here",
+        ),
     ],
 )  # fmt: skip
 def test_what_vllm_cannot_run_is_refused_at_its_field(changes: dict[str, object], field: str, words: str) -> None:

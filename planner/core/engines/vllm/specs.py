@@ -76,7 +76,8 @@ class Spec:
     def with_page(self, page_bytes: int) -> "Spec":
         """The spec grown to `page_bytes`: by a longer block where that divides, else padded.
 
-        Source: vLLM 0.32 v1/core/kv_cache_utils.py, unify_kv_cache_spec_page_size. Raises InputError where vLLM refuses.
+        Source: vLLM 0.32 v1/core/kv_cache_utils.py, unify_kv_cache_spec_page_size.
+        Raises InputError for latent caches of mixed pages, which models with a planner of their own have.
         """
         if self.page_bytes == page_bytes:
             return self
@@ -84,9 +85,9 @@ class Spec:
             return replace(self, block_size=self.block_size * (page_bytes // self.page_bytes), page_bytes=page_bytes)
         if self.kind in {"latent", "sliding_latent"}:
             raise InputError(
-                f"vLLM cannot bring this model's caches to one page size ({self.page_bytes:,} and {page_bytes:,} bytes), so it "
-                "does not start: try another cache type or tensor-parallel size.",
-                field="cache_type",
+                f"This model's caches have pages of {self.page_bytes:,} and {page_bytes:,} bytes, which vLLM packs in a way that is not "
+                "computed here: enter its bytes per token by hand.",
+                field="bytes_per_token",
             )
         return replace(self, page_bytes=page_bytes)
 
