@@ -250,6 +250,13 @@ def test_your_own_command_line_wins_over_the_plan() -> None:
     assert "--swap-space of your command line is left out" in re.sub(r"\n# ", " ", done.files[0].content)
 
 
+def test_what_your_command_line_leaves_out_of_the_division_is_the_server_s_default() -> None:
+    plan, job = situations.plan("llama-server")
+    done = llama_server.hand_over(plan, situations.replace(job, engine_args=("-c", "8192")), PrintsOneLine())  # type: ignore[arg-type]
+    assert pairs(done)["--ctx-size"] == "8192"
+    assert not {"--parallel", "--no-kv-unified"} & set(pairs(done))
+
+
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("field", ["model_path", "host", "model"])
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from planner.core.units import GIB, MIB
 FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
 MODELS: Final = "/var/lib/llama-server/models"
 
+# The options that divide the context over the slots.
+DIVISION: Final = frozenset({"--ctx-size", "--parallel", "--kv-unified", "--no-kv-unified", "--kv-unified-per-slot"})
 # llama-server's defaults.
 UBATCH: Final = 512
 CACHE_RAM_MIB: Final = 8192
@@ -57,7 +59,14 @@ def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
         *_devices(plan, job, flags),
         *_served(job, place, flags),
     )
-    return override(chosen, given(job))
+    own = given(job)
+    return override(_undivided(chosen, own), own)
+
+
+def _undivided(chosen: tuple[Setting, ...], own: Given) -> tuple[Setting, ...]:
+    """Without the plan's division of the context, where the user's command line has one: what it leaves out is the server's default."""
+    stated = {setting.flag for setting in own.settings} & DIVISION
+    return tuple(setting for setting in chosen if not stated or setting.flag not in DIVISION - stated)
 
 
 def _slots(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
