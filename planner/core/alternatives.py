@@ -1,6 +1,7 @@
 """The smallest changes that would make a plan fit, each tried out and with what it gains."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from planner.core import catalog, units
@@ -21,7 +22,10 @@ Try = Callable[[Changes], Draft | None]
 
 
 def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alternative, ...]:
-    """Up to three changes, smallest first, that bring more slots; none where the plan fits already."""
+    """Up to three changes, smallest first, that bring more slots; none where the plan fits already.
+
+    Each was tried out on the plan's engine and asks for it by name, so that what it promises is what it gives.
+    """
     if now.fit.verdict == "fits" or now.capacity.limit == "engine":
         return ()
 
@@ -40,7 +44,7 @@ def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alte
     if len(found) < _MOST and now.fit.verdict == "does_not_fit":
         found.extend(_smaller_models(request, now))
     found.sort(key=lambda alternative: alternative.slots_that_fit < now.fit.slots_needed)
-    return tuple(found[:_MOST])
+    return tuple(replace(each, changes=(*each.changes, ("engine", now.engine.name))) for each in found[:_MOST])
 
 
 def _gain(now: Draft, then: Draft) -> str:

@@ -219,6 +219,7 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
 def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     """The plan under one engine. Raises InputError where the engine cannot run it at all."""
     node = machine(request)
+    _check_context(request, source.shape)
     job = _job(request, source, engine, node)
     engine.check(job)
     rates = _rates(request, source, engine, job)

@@ -45,7 +45,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Inputs that belong together. `folded`: closed until one of them is in use."""
+    """Inputs that belong together. `folded`: under “More”."""
 
     name: str
     title: str
@@ -73,10 +73,6 @@ class FieldGroup:
     group: Group
     fields: tuple[Field, ...]
 
-    @property
-    def open(self) -> bool:
-        return not self.group.folded or any(field.value or field.error for field in self.fields)
-
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -92,7 +88,12 @@ class Form:
 
     @property
     def more_open(self) -> bool:
-        return any(group.open for group in self.more)
+        return any(field.error for group in self.more for field in group.fields)
+
+    @property
+    def more_used(self) -> str:
+        """The folded inputs that are in use: `Engine vllm, Patience 10`."""
+        return ", ".join(f"{field.input.label} {field.value[:40]}" for group in self.more for field in group.fields if field.value)
 
     @property
     def main(self) -> tuple[FieldGroup, ...]:
@@ -199,7 +200,7 @@ def form(outcome: Outcome) -> Form:
     return Form(
         groups=tuple(FieldGroup(group, tuple(_field(item, outcome, plan) for item in group.inputs)) for group in GROUPS),
         kept={name: value for name, value in outcome.typed.items() if name not in shown and name not in outcome.errors},
-        problems=tuple(sentence for name, sentence in outcome.errors.items() if name not in shown),
+        problems=tuple(sentence for name, sentence in outcome.errors.items() if name not in {*shown, "config"}),
     )
 
 

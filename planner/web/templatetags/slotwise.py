@@ -54,6 +54,12 @@ def file_address(path: str) -> str:
 
 
 @register.filter
+def words(name: str) -> str:
+    """`gated_delta` as people write it."""
+    return name.replace("_", " ")
+
+
+@register.filter
 def filename(path: str) -> str:
     return PurePosixPath(path).name
 
