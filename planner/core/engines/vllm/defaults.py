@@ -7,8 +7,8 @@ from planner.core.hardware import Device
 from planner.core.model_shape import ModelShape
 from planner.core.units import GIB
 
-# Models that cannot run in float16 and fall back to float32 where bfloat16 is missing (the family of the name).
-_NO_FLOAT16: Final = ("gemma2", "gemma3", "gemma4", "gemma3n", "glm4", "plamo2")
+# Models that vLLM does not run in float16. Source: vLLM 0.32 config/model.py, _FLOAT16_NOT_SUPPORTED_MODELS.
+_NO_FLOAT16: Final = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
 
 def compute_capability(device: Device) -> tuple[int, int] | None:
@@ -35,13 +35,15 @@ def batch_defaults(device: Device, rules: Rules) -> tuple[int, int]:
 def model_dtype(shape: ModelShape, device: Device, given: str | None) -> str:
     """The element type the model computes in, `--dtype auto` resolved.
 
-    Source: vLLM 0.32 config/model.py, _resolve_auto_dtype: float32 checkpoints run in float16; bfloat16 needs compute
-    capability 8.0, below it float16 (float32 for models that cannot run in float16).
+    Source: vLLM 0.32 config/model.py, _resolve_auto_dtype, and platforms/cuda.py, supported_dtypes: float32 checkpoints are
+    narrowed to bfloat16; that needs compute capability 8.0, below it float16 (float32 for models that cannot run in float16).
     """
     if given not in {None, "auto"}:
         return {"half": "float16", "float": "float32"}.get(given or "", given or "")
-    dtype = "float16" if shape.dtype == "float32" else shape.dtype
+    dtype = "bfloat16" if shape.dtype == "float32" else shape.dtype
+    if shape.model_type in _NO_FLOAT16 and dtype == "float16":
+        dtype = "bfloat16"
     capability = compute_capability(device)
     if dtype == "bfloat16" and device.runs_cuda and capability is not None and capability < (8, 0):
-        return "float32" if shape.model_type.startswith(_NO_FLOAT16) else "float16"
+        return "float32" if shape.model_type in _NO_FLOAT16 else "float16"
     return dtype
