@@ -26,11 +26,14 @@ def shape_by_hand(config: Mapping[str, object], bytes_per_token: int) -> ModelSh
         layers=(Layer("by hand", (TokenStore("full", heads=1, key_dim=-(-bytes_per_token // 2), value_dim=0),)),),
         hidden_size=_whole(facts, "hidden_size"),
         vocab_size=_whole(facts, "vocab_size"),
-        attention_heads=_whole(facts, "num_attention_heads") or 1,
+        attention_heads=_whole(facts, "num_attention_heads"),
         max_context=_whole(facts, "max_position_embeddings") or None,
         dtype="bfloat16",
         feed_forward=FeedForward(_whole(facts, "intermediate_size")),
         notes=(
-            Note("bytes_per_token", f"{bytes_per_token:,} B per token at 16 bit is what you typed in: check it against the engine's start-up lines."),
+            Note(
+                "bytes_per_token",
+                f"{bytes_per_token:,} B per token at 16 bit is what you typed in: check it against the engine's start-up lines.",
+            ),
         ),
     )
