@@ -45,7 +45,7 @@ def _mamba1(config: HfConfig) -> StateStore:
 def _mamba2(config: HfConfig) -> StateStore:
     heads, state = config.required(*HEADS, high=MAX_HEADS), config.required(*STATE)
     name, head_dim = config.raw(*HEAD_DIM)
-    size = None if head_dim in {None, "auto"} else config.integer(name)
+    size = None if head_dim is None or head_dim == "auto" else config.integer(name)
     inner = _inner(config, None if size is None else heads * size)
     if inner % heads:
         raise ConfigError(f"{heads} Mamba heads do not divide the {inner:,} channels of this config.json: one of them is wrong.")

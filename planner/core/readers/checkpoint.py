@@ -41,7 +41,7 @@ def cache_dtype(view: HfConfig) -> str | None:
         return "fp8" if algorithm.lower() in _FP8_CACHES else None
     scheme = section.get("kv_cache_scheme")
     if isinstance(scheme, Mapping):
-        return "fp8" if scheme.get("num_bits") == 8 and scheme.get("type") in {"float", None} else None
+        return "fp8" if scheme.get("num_bits") == 8 and scheme.get("type", "float") == "float" else None
     return "fp8" if isinstance(scheme, str) and scheme.lower() in _FP8_CACHES else None
 
 
