@@ -78,7 +78,7 @@ _CHECKPOINTS: Final = (
     _packed("NF4", (4.13, 4.12, 4.51)),
     _packed("NVFP4", (4.5, 4.5, 8.6)),
     _packed("NVFP4-experts", (16.0, 4.5, 16.0), experts=(4.5, 4.5, 4.5)),
-    _packed("MXFP4", (16.0, 8.0, 16.0), experts=(4.26, 4.25, 4.3)),
+    _packed("MXFP4", (16.0, 8.0, 16.0), experts=(4.254, 4.25, 4.3)),
     _packed("FP8-FP4-experts", (8.003, 8.0, 8.6), experts=(4.26, 4.25, 4.5)),
     *(_mlx(bits) for bits in (2, 3, 4, 5, 6, 8)),
 )

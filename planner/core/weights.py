@@ -94,8 +94,8 @@ def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
     """
     fmt = weight_format(quant)
     size, low, high = (round(_bits(parameters, fmt, end) / 8) for end in ("typical", "low", "high"))
-    low = min(size, round(low * parameters.low / parameters.total))
-    high = max(size, round(high * parameters.high / parameters.total))
+    low = min(size, round(low * parameters.low / max(1, parameters.total)))
+    high = max(size, round(high * parameters.high / max(1, parameters.total)))
     tower = round(parameters.towers * fmt.towers / 8)
     lines = (WeightLine("model", size - tower), WeightLine("vision and audio encoder", tower)) if tower else (WeightLine("model", size),)
     exact = fmt.uniform and parameters.exact
