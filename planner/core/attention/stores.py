@@ -18,6 +18,8 @@ class TokenStore:
     `window` caps the tokens a sequence keeps (None: grows with the context; for `cross`, the encoder's length).
     `per_rank`: every tensor-parallel rank holds all of it (latent vectors, indexer keys), instead of a share of the heads.
     `tokens_per_row`: how many tokens share one row (compressed caches), 1 otherwise.
+    A store without values (`value_dim` 0) is one vector per token, as latent attention and indexers keep it; `sliding` and
+    `per_rank` together mean such a vector in a window.
     """
 
     kind: TokenKind
