@@ -65,6 +65,7 @@ class MemoryBudget:
     """Memory of the fullest device. The lines sum up to `total_bytes`; a negative `free` line is what is missing.
 
     `cache_pool_bytes` is what remains for the cache; `cache_tokens` the tokens it holds (None: not a token count).
+    `ram_lines` is what the engine takes of main memory beside the device, up to each line's size; they are in no sum.
     """
 
     total_bytes: int
@@ -72,6 +73,7 @@ class MemoryBudget:
     lines: tuple[MemoryLine, ...]
     cache_pool_bytes: int
     cache_tokens: int | None
+    ram_lines: tuple[MemoryLine, ...] = ()
 
     def size_of(self, kind: str) -> int:
         return sum(line.size_bytes for line in self.lines if line.kind == kind)

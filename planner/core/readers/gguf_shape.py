@@ -173,6 +173,9 @@ def _window(data: Metadata) -> int:
     stated = data.integer("attention.sliding_window", high=MAX_TOKENS)
     if arch in _FIXED_WINDOWS:
         return 0 if stated == 0 or (stated is None and arch != "llama4") else _FIXED_WINDOWS[arch]
+    if arch == "cohere2" and stated:
+        # As in its config.json, the window does not count the token itself.
+        return stated + 1
     return _DEFAULT_WINDOWS.get(arch, 0) if stated is None else stated
 
 
@@ -213,6 +216,7 @@ def _latent(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store, ..
     row = data.required("attention.key_length")
     row_windowed = data.integer("attention.key_length_swa") or row
     index_dim = data.integer("attention.indexer.key_length") if arch in _INDEXED else None
+    pooled = data.integer("attention.indexer.kpool", low=1) or 1
     owners = _index_owners(data, every)
     window = _window(data)
 
@@ -220,7 +224,7 @@ def _latent(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store, ..
         if windowed:
             return (TokenStore("sliding", heads=1, key_dim=row_windowed, value_dim=0, window=window, per_rank=True),)
         latent = TokenStore("latent", heads=1, key_dim=row, value_dim=0, per_rank=True)
-        return (latent, _index(index_dim)) if index_dim and owners[layer] else (latent,)
+        return (latent, _index(index_dim, pooled)) if index_dim and owners[layer] else (latent,)
 
     return stores
 

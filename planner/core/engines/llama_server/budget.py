@@ -6,11 +6,12 @@ from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.cache import Caches
 from planner.core.engines.llama_server.layout import stored_layers
 from planner.core.engines.llama_server.placement import Load, Placement
+from planner.core.engines.llama_server.ram import ram_lines
 from planner.core.engines.llama_server.serving import Serving
 from planner.core.plan import MemoryBudget, MemoryLine
 
 
-def _weights_line(job: Job, load: Load) -> MemoryLine:
+def _weights_line(job: Job, load: Load, placement: Placement) -> MemoryLine:
     weights = job.weights
     share = load.weights_bytes / weights.size_bytes if weights.size_bytes else 0.0
     whole = load.weights_bytes == weights.size_bytes
@@ -19,9 +20,10 @@ def _weights_line(job: Job, load: Load) -> MemoryLine:
         name="weights",
         kind="weights",
         size_bytes=load.weights_bytes,
-        why=f"All {count} layers and the output in {weights.format}."
+        why=f"All {count} layers and the output in {weights.format}. The input embedding stays in RAM where the output has a table of its own."
         if whole
-        else f"{count} of {len(job.shape.layers)} layers in {weights.format}, taken as equally large.",
+        else f"{count} of {len(job.shape.layers)} layers in {weights.format}, taken as equally large"
+        + (f", without the experts that are in RAM ({placement.spilled_experts} layers)." if placement.spilled_experts else "."),
         grade=weights.grade if whole else "estimated",
         source=weights.source,
         low_bytes=round(weights.low_bytes * share),
@@ -47,18 +49,34 @@ def _cache_line(settings: Serving, held: Caches, load: Load) -> MemoryLine:
     )
 
 
-def _lines(job: Job, settings: Serving, held: Caches, load: Load) -> list[MemoryLine]:
+def _taken_line(load: Load) -> tuple[MemoryLine, ...]:
+    if not load.taken_bytes or load.device is None:
+        return ()
+    return (
+        MemoryLine(
+            name="not for models",
+            kind="reserved",
+            size_bytes=load.taken_bytes,
+            why=f"{load.device.name} shares its memory with the system, which keeps this much for itself.",
+            grade="estimated",
+            source=load.device.source,
+        ),
+    )
+
+
+def _lines(job: Job, settings: Serving, held: Caches, load: Load, placement: Placement) -> list[MemoryLine]:
     lines = [
+        *_taken_line(load),
         MemoryLine(
             name="left free",
             kind="reserved",
-            size_bytes=min(load.margin_bytes, load.total_bytes),
-            why=f"llama-server keeps {units.size(load.margin_bytes)} of every device free (--fit-target): the driver's context, the desktop "
-            "and whatever else is not free at boot come out of it.",
+            size_bytes=min(load.margin_bytes, load.total_bytes - load.taken_bytes),
+            why=f"llama-server leaves {units.size(load.margin_bytes)} of every device free (--fit-target): the driver's context, the desktop "
+            "and whatever else is not free at the start come out of it.",
             grade="exact",
             source="llama.cpp b11434 common/fit.cpp, common_params_fit_impl",
         ),
-        _weights_line(job, load),
+        _weights_line(job, load, placement),
     ]
     if load.compute:
         lines.append(
@@ -80,7 +98,7 @@ def _lines(job: Job, settings: Serving, held: Caches, load: Load) -> list[Memory
 def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placement) -> MemoryBudget:
     """The budget of the device with the least to spare. Its lines sum up to the device's memory; a negative `free` is what is missing."""
     load = placement.fullest
-    lines = _lines(job, settings, held, load)
+    lines = _lines(job, settings, held, load, placement)
     free = load.total_bytes - sum(line.size_bytes for line in lines)
     lines.append(
         MemoryLine(
@@ -96,6 +114,7 @@ def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placemen
         lines=tuple(lines),
         cache_pool_bytes=max(0, pool),
         cache_tokens=_tokens(job, held, load, max(0, pool)),
+        ram_lines=ram_lines(job, settings, held, placement),
     )
 
 

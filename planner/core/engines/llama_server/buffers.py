@@ -1,13 +1,24 @@
 """The buffers beside weights and cache: the compute buffer of the worst-case graph, and the buffer for the outputs."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from planner.core.attention.stores import TokenStore
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.llama_server.architecture import architecture
 from planner.core.engines.llama_server.cache import Caches
-from planner.core.engines.llama_server.layout import family
-from planner.core.engines.llama_server.serving import Context, Serving
+from planner.core.engines.llama_server.layout import DEEPSEEK_4
+from planner.core.engines.llama_server.serving import Serving
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Grade
+
+# Architectures for which the formula agreed with every printed buffer within 1 MiB (CPU, flash attention).
+EXACT: Final = frozenset(
+    ("llama", "qwen2", "qwen3", "qwen3moe", "phi3", "gemma", "gemma2", "gemma3", "gpt-oss", "glm4moe", "granitehybrid", "lfm2")
+)
+# f32 elements per head that latent attention works on: from the buffers of DeepSeek-V2-Lite, V3 and Kimi Linear.
+_LATENT_PER_HEAD: Final = 1_624
+# The sparse indexer beside it: DeepSeek-V3.2 against V3.
+_INDEXER_FACTOR: Final = 1.62
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,79 +40,84 @@ def output_bytes(shape: ModelShape, settings: Serving) -> int:
     return 4 * shape.vocab_size * settings.n_parallel * (1 + settings.draft_tokens)
 
 
-def _activation_elements(shape: ModelShape) -> int:
-    """f32 elements per token that live at once in the graph with flash attention, the masks apart.
+def _feed_forward_elements(shape: ModelShape) -> int:
+    """f32 elements per token of the widest feed-forward step, with the residual streams around it.
 
     dense: 5 × n_embd + 3 × n_ff;  mixture of experts: 5 × n_embd + used × (n_embd + 3 × ff_expert), or the dense layers' if more
     """
-    ff = shape.feed_forward
-    hidden = shape.hidden_size
+    ff, hidden = shape.feed_forward, shape.hidden_size
     dense = 5 * hidden + 3 * ff.intermediate_size
     if not ff.experts:
         return dense
-    experts = 5 * hidden + ff.experts_per_token * (hidden + 3 * (ff.expert_intermediate_size or ff.intermediate_size))
-    return max(experts, dense) if ff.dense_layers else experts
+    # gpt-oss runs its gate and up projections as one.
+    projections = 2 if architecture(shape) == "gpt-oss" else 3
+    routed = 5 * hidden + ff.experts_per_token * (hidden + projections * (ff.expert_intermediate_size or ff.intermediate_size))
+    return max(routed, dense) if ff.dense_layers else routed
 
 
-def _latent(shape: ModelShape) -> bool:
-    return any(isinstance(store, TokenStore) and store.kind == "latent" for store in shape.stores())
+def _mixer_elements(shape: ModelShape) -> int:
+    """f32 elements per token of the widest attention or state-space step that exceeds plain attention; 0 where none does.
+
+    Fitted on printed buffers: Mamba holds its input projection three times, latent attention a row per head.
+    """
+    widest = 0
+    for store in shape.stores():
+        if isinstance(store, StateStore) and store.kind in {"mamba1", "mamba2"}:
+            projected = 2 * store.inner + 2 * store.groups * store.group_width + (store.heads if store.kind == "mamba2" else 0)
+            widest = max(widest, 3 * projected + 3 * shape.hidden_size)
+        elif isinstance(store, TokenStore) and store.kind == "latent":
+            widest = max(widest, shape.attention_heads * _LATENT_PER_HEAD)
+        elif isinstance(store, TokenStore) and architecture(shape) == DEEPSEEK_4:
+            widest = max(widest, 4 * shape.attention_heads * store.key_dim)
+    indexed = any(isinstance(store, TokenStore) and store.kind == "indexer" for store in shape.stores())
+    return round(widest * _INDEXER_FACTOR) if indexed and architecture(shape) != DEEPSEEK_4 else widest
 
 
-def _measured_architecture(shape: ModelShape) -> bool:
-    """Whether the formula was found to hold within 1 MiB for this kind of model on a CPU."""
-    plain = {"llama", "qwen2", "qwen3", "qwen3moe", "mistral", "phi3", "gemma", "gemma2", "gemma3", "glm4moe", "qwen3next", "qwen35"}
-    return family(shape) in plain
+def _scores_bytes(shape: ModelShape, tokens: int, cells: int) -> int:
+    """Without flash attention: the scores of every head against every cell, the mask in f32, and the inputs around them."""
+    return 4 * tokens * (shape.attention_heads * cells + cells) + 26 * tokens * shape.hidden_size
 
 
-def compute_buffer(shape: ModelShape, settings: Serving, context: Context, held: Caches, *, gpu: bool, copies: int = 1) -> Buffer:
+def _converted_bytes(shape: ModelShape, settings: Serving, cells: int) -> int:
+    """A cache in f32 is converted to f16 layer by layer on its way into flash attention."""
+    if settings.type_k.name != "f32" or not settings.flash_attn:
+        return 0
+    widths = (store.heads * store.key_dim for store in shape.stores() if isinstance(store, TokenStore))
+    return 2 * cells * max(widths, default=0)
+
+
+def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: bool, copies: int = 1) -> Buffer:
     """Bytes of the compute buffer on one device; every device that holds layers has one of its own.
 
         flash attention: n_ubatch × 4 B × activations + n_ubatch × 2 B × Σ cells of the masks
-        without:         max(the former without masks, n_ubatch × 4 B × (heads × cells + cells + 6.5 × n_embd))
+        without:         max(the former without masks, n_ubatch × 4 B × (heads × cells + cells) + 26 B × n_ubatch × n_embd)
         before b9672:    at least n_ubatch × (4 B × n_vocab + 8 B × n_embd)
 
-    Found to hold on a CPU within 0.8 MiB for dense models with flash attention and within 12 % without. On a GPU it is an
-    estimate: the same graph, but the masks are copied for every device of a pipeline.
-    Source: printed buffers of llama.cpp b11434 (and b9010 for the logits), src/llama-context.cpp, sched_reserve.
+    On a CPU it agrees with printed buffers within 1 MiB for the families in EXACT, within 12 % without flash
+    attention. On a GPU it is an estimate: the same graph, but a pipeline of several keeps `copies` of the masks.
+    Source: printed buffers of llama.cpp b11434 (b9010 for the logits); src/llama-context.cpp, sched_reserve.
     """
-    tokens = context.n_ubatch
-    activations = 4 * tokens * _activation_elements(shape)
+    context = held.context
+    tokens, cells = context.n_ubatch, context.n_ctx_seq
+    elements = max(_feed_forward_elements(shape), _mixer_elements(shape))
     masks = 2 * tokens * held.mask_cells() * copies
-    size = activations + masks
-    why = f"{tokens:,} tokens of a micro-batch × 4 B × {_activation_elements(shape):,} activations, and the attention mask"
+    size = 4 * tokens * elements + masks + _converted_bytes(shape, settings, cells)
+    why = f"{tokens:,} tokens of a micro-batch × {elements:,} activations × 4 B, and {held.mask_cells():,} cells of attention mask × 2 B"
     if not settings.flash_attn:
-        scores = 4 * tokens * (shape.attention_heads * context.n_ctx_seq + context.n_ctx_seq) + 26 * tokens * shape.hidden_size
-        if scores > size - masks:
-            size = scores
-            why = (
-                f"without flash attention {tokens:,} × {shape.attention_heads} heads × {context.n_ctx_seq:,} cells × 4 B of scores at once"
-            )
-    if _latent(shape):
-        size, why = _latent_bytes(shape, settings, context, size, why)
+        size = max(4 * tokens * elements, _scores_bytes(shape, tokens, cells))
+        why = f"without flash attention {tokens:,} tokens × {shape.attention_heads} heads × {cells:,} cells × 4 B of scores at once"
     if settings.rules.reserves_all_logits:
         logits = tokens * (4 * shape.vocab_size + 8 * shape.hidden_size)
         if logits > size:
-            size = logits
-            why = f"builds before b9672 keep the logits of all {tokens:,} tokens: × {shape.vocab_size:,} × 4 B"
-    surest = settings.flash_attn and not gpu and _measured_architecture(shape)
-    spread = (1.0, 1.0) if surest else (0.85, 1.5) if not gpu else (0.75, 2.0)
+            size, why = logits, f"builds before b9672 keep the logits of all {tokens:,} tokens × {shape.vocab_size:,} entries × 4 B"
+    exact = settings.flash_attn and not gpu and architecture(shape) in EXACT and not settings.rules.reserves_all_logits
+    below, above = (1.0, 1.0) if exact else (0.75, 2.0) if gpu else (0.7, 1.5)
     return Buffer(
         size_bytes=size,
-        low_bytes=round(size * spread[0]),
-        high_bytes=round(size * spread[1]),
-        grade="computed" if surest else "estimated",
-        why=f"{why}; the cache's length counts only through the mask, -ub in full.",
-    )
-
-
-def _latent_bytes(shape: ModelShape, settings: Serving, context: Context, size: int, why: str) -> tuple[int, str]:
-    """Latent attention works on queries as wide as the cached row for every head."""
-    row = max(store.key_dim for store in shape.stores() if isinstance(store, TokenStore) and store.kind == "latent")
-    absorbed = context.n_ubatch * 4 * (shape.attention_heads * row * 2 + 5 * shape.hidden_size)
-    if not settings.flash_attn or absorbed <= size:
-        return size, why
-    masks = 2 * context.n_ubatch * context.n_ctx_seq
-    return (
-        absorbed + masks,
-        f"{context.n_ubatch:,} tokens × {shape.attention_heads} heads × {row} latent elements × 4 B, twice, and the mask",
+        low_bytes=round(size * below),
+        high_bytes=round(size * above),
+        grade="computed" if exact else "estimated",
+        why=f"{why[0].upper()}{why[1:]}. It grows with --ubatch-size in full, with the context only through the mask."
+        if settings.flash_attn
+        else f"{why[0].upper()}{why[1:]}.",
     )

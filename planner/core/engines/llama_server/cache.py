@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
-from planner.core.engines.llama_server.layout import keeps_stream_per_slot, stored_layers, widest_value
+from planner.core.engines.llama_server.architecture import architecture
+from planner.core.engines.llama_server.cache_types import CACHE_TYPES
+from planner.core.engines.llama_server.layout import EXPANDED_LATENT, keeps_stream_per_slot, stored_layers, widest_value
 from planner.core.engines.llama_server.serving import Context, Serving, padded
 from planner.core.errors import InputError
 from planner.core.model_shape import ModelShape
@@ -13,6 +15,10 @@ from planner.core.model_shape import ModelShape
 STATE_ELEMENT_BYTES: Final = 4
 # The order in which the caches are created and printed.
 _ORDER: Final = ("full", "latent", "swa", "compressed", "indexer")
+# Layers without attention of a searched network have a cache of no width, which is counted all the same.
+_COUNTS_EMPTY_LAYERS: Final = "deci"
+# --spec-draft-type-k and -v: the draft's cache is f16 whatever the model's is.
+_DRAFT_TYPE: Final = CACHE_TYPES["f16"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Caches:
 
     def mask_cells(self) -> int:
         """Cells the attention masks span: one mask per cache."""
-        return sum(buffer.cells for buffer in self.buffers if buffer.rows)
+        return sum(buffer.cells for buffer in self.buffers if buffer.rows and buffer.kind != "draft")
 
 
 def key_row_bytes(store: TokenStore, settings: Serving) -> int:
@@ -108,6 +114,12 @@ def check_types(shape: ModelShape, settings: Serving) -> None:
     """Raises InputError, with the engine's own reason, for cache types it refuses. Source: src/llama-context.cpp, llama_init_from_model."""
     stores = [store for layer in stored_layers(shape) for store in layer.stores if isinstance(store, TokenStore)]
     k, v = settings.type_k, settings.type_v
+    if architecture(shape) in EXPANDED_LATENT and any(store.kind == "latent" for store in stores):
+        raise InputError(
+            f"llama.cpp expands the latent attention of {architecture(shape)} to keys and values for every head, whose sizes this "
+            "config.json's shape does not carry: give the model's GGUF file instead.",
+            field="model",
+        )
     if v.quantised and not settings.flash_attn:
         raise InputError(
             f"A cache of {v.name} values needs flash attention in llama.cpp (“quantized V cache requires flash_attn to be enabled”): "
@@ -167,6 +179,19 @@ def _state_rows(layer: int, store: StateStore, settings: Serving) -> StateRows:
     return StateRows(layer, STATE_ELEMENT_BYTES * store.conv_elements * rows, STATE_ELEMENT_BYTES * store.state_elements * rows)
 
 
+def _draft_buffers(shape: ModelShape, context: Context, streams: int) -> tuple[CacheBuffer, ...]:
+    """The cache of the model's own draft layers, in a context of their own with the same cells; it lies with the last layer."""
+    rows = streams * context.n_ctx_seq
+    stores = [store for layer in shape.draft_layers for store in layer.stores if isinstance(store, TokenStore) and store.kind != "indexer"]
+    kept = tuple(
+        LayerRows(
+            len(shape.layers) - 1, _DRAFT_TYPE.row_bytes(s.heads * s.key_dim) * rows, _DRAFT_TYPE.row_bytes(s.heads * s.value_dim) * rows
+        )
+        for s in stores
+    )
+    return (CacheBuffer("draft", context.n_ctx_seq, streams, kept),) if kept else ()
+
+
 def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
     """What llama.cpp allocates. Source: llama.cpp b11434 src/llama-model.cpp, create_memory, and the caches it names."""
     unified = context.unified and not keeps_stream_per_slot(shape)
@@ -185,12 +210,16 @@ def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
         by_role.setdefault(role, []).append(
             LayerRows(index, key_row_bytes(store, settings) * rows, value_row_bytes(store, settings, widest) * rows)
         )
+    if architecture(shape) == _COUNTS_EMPTY_LAYERS:
+        by_role.setdefault(("full", 1), []).extend(LayerRows(index, 0, 0) for index, layer in enumerate(layers) if not layer.stores)
+    drafts = _draft_buffers(shape, context, streams) if settings.drafts_itself else ()
     return Caches(
         context=context,
         buffers=tuple(
             CacheBuffer(role[0], _cells(role, window, settings, context, unified=unified), streams, tuple(rows))
             for role, rows in sorted(by_role.items(), key=lambda item: _ORDER.index(item[0][0]))
-        ),
+        )
+        + drafts,
         state=tuple(
             _state_rows(index, store, settings)
             for index, layer in enumerate(layers)

@@ -1,23 +1,22 @@
 """How many conversations at the full context fit, and the comparison that decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from planner.core import units
 from planner.core.engines.contract import Capacity, Job
-from planner.core.engines.llama_server.cache import Caches, caches
+from planner.core.engines.llama_server.architecture import architecture
+from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.placement import Placement, place, uses_gpu
-from planner.core.engines.llama_server.serving import MAX_SLOTS, Serving, divide
+from planner.core.engines.llama_server.serving import MAX_SLOTS, Serving
+from planner.core.engines.llama_server.versions import BUILDS
 from planner.core.plan import Remark
 
 Serve = Callable[[int], Serving]
 
 
-def _held(job: Job, settings: Serving) -> Caches:
-    return caches(job.shape, settings, divide(settings, trained_context=job.shape.max_context))
-
-
 def _placed(job: Job, settings: Serving) -> Placement:
-    return place(job, settings, _held(job, settings))
+    return place(job, settings, held(job, settings))
 
 
 def _largest(holds: Callable[[int], bool], most: int) -> int:
@@ -30,58 +29,72 @@ def _largest(holds: Callable[[int], bool], most: int) -> int:
 
 
 def planned_capacity(job: Job, serve: Serve) -> Capacity:
-    """Slots with a private stream of the job's context each. Where one slot already sends layers to RAM, the same layers stay there."""
+    """Slots with a private stream of the job's context each.
+
+    Where all layers are on the cards with one slot, they stay there with more; else the RAM decides.
+    """
     if job.cache_memory_bytes is not None:
         return _pool_capacity(job, serve, job.cache_memory_bytes)
     one = _placed(job, serve(1))
-    remarks = _spill_remarks(job, one)
+    remarks = _remarks(job, serve(1), one)
 
     def holds(slots: int) -> bool:
         placed = one if slots == 1 else _placed(job, serve(slots))
-        same = (placed.spilled_layers, placed.spilled_experts) == (one.spilled_layers, one.spilled_experts)
-        return same and _holds(job, placed)
+        return (one.spills or not placed.spills) and _holds(job, placed)
 
     slots = _largest(holds, MAX_SLOTS)
     if slots == MAX_SLOTS:
         return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", remarks)
-    return Capacity(slots, "memory", _inequality(job, serve, slots), remarks)
+    return Capacity(slots, "memory", _inequality(job, serve, slots, one), remarks)
 
 
 def _holds(job: Job, placed: Placement) -> bool:
-    if any(load.spare_bytes < 0 for load in placed.cards):
+    if not placed.cards_hold:
         return False
     return placed.ram is None or (job.node.ram_bytes is None and not placed.spills) or placed.ram.spare_bytes >= 0
 
 
-def _inequality(job: Job, serve: Serve, slots: int) -> str:
-    """The first number of slots that does not fit, against what the fullest device has."""
-    settings = serve(slots + 1)
-    held = _held(job, settings)
-    placed = place(job, settings, held)
-    load = placed.fullest
-    per_slot = held.size_bytes // (slots + 1)
-    pool = load.usable_bytes - (load.used_bytes - load.cache_bytes)
-    where = "RAM" if load.device is None or not uses_gpu(job, settings) else load.device.name
+def _inequality(job: Job, serve: Serve, slots: int, one: Placement) -> str:
+    """The first number of slots that does not fit, against what the device that decides has."""
+    more = slots + 1
+    settings = serve(more)
+    if not one.spills:
+        settings = replace(settings, fit=False)
+    placed = place(job, settings, held(job, settings))
+    short = placed.ram if placed.cards_hold and placed.ram and placed.ram.spare_bytes < 0 else placed.fullest
+    where = short.device.name if short.device else "main memory"
+    if not short.cache_bytes or short.used_bytes - short.cache_bytes > short.usable_bytes:
+        return f"{units.size(short.used_bytes)} of weights, buffers and cache for {_slots(more)}, but {where} has {units.size(short.usable_bytes)}."
+    pool = short.usable_bytes - (short.used_bytes - short.cache_bytes)
+    on_it = "" if len(placed.cards) == 1 else f" on {where}"
     return (
-        f"{slots + 1} × {units.size(per_slot)} = {units.size(held.size_bytes)} of cache for {slots + 1} "
-        f"{'slots' if slots else 'slot'} of {job.context_tokens:,} tokens, but {where} has {units.size(max(0, pool))} left for it."
+        f"{more} × {units.size(short.cache_bytes / more)} = {units.size(short.cache_bytes)} of cache{on_it} for {_slots(more)} of "
+        f"{job.context_tokens:,} tokens, but {where} has {units.size(pool)} left for it."
     )
+
+
+def _slots(count: int) -> str:
+    return f"{count} slot{'s' if count != 1 else ''}"
 
 
 def _pool_capacity(job: Job, serve: Serve, pool_bytes: int) -> Capacity:
     total = pool_bytes * max(1, len(job.node.devices))
-    slots = _largest(lambda n: _held(job, serve(n)).size_bytes <= total, MAX_SLOTS)
-    more = _held(job, serve(min(slots + 1, MAX_SLOTS))).size_bytes
-    return Capacity(slots, "memory", f"{slots + 1} slots need {units.size(more)} of cache, and the pool has {units.size(total)}.")
+    slots = _largest(lambda n: held(job, serve(n)).size_bytes <= total, MAX_SLOTS)
+    more = held(job, serve(min(slots + 1, MAX_SLOTS))).size_bytes
+    return Capacity(
+        slots,
+        "memory",
+        f"{_slots(slots + 1)} of {job.context_tokens:,} tokens need {units.size(more)} of cache, and the pool has {units.size(total)}.",
+    )
 
 
 def stated_capacity(job: Job, serve: Serve) -> Capacity:
     """The conversations that a given command line holds: its slots, or what its pool has room for."""
     settings = serve(1)
-    held = _held(job, settings)
-    context = held.context
-    placed = place(job, settings, held)
-    remarks = _spill_remarks(job, placed)
+    kept = held(job, settings)
+    context = kept.context
+    placed = place(job, settings, kept)
+    remarks = _remarks(job, settings, placed)
     if not _holds(job, placed):
         load = placed.fullest
         return Capacity(
@@ -91,7 +104,7 @@ def stated_capacity(job: Job, serve: Serve) -> Capacity:
             remarks,
         )
     if context.unified:
-        slots = min(context.slots, context.n_ctx // job.context_tokens)
+        slots = min(context.slots, context.n_ctx // job.context_tokens) if context.n_ctx_slot >= job.context_tokens else 0
         return Capacity(
             slots,
             "engine",
@@ -107,17 +120,40 @@ def stated_capacity(job: Job, serve: Serve) -> Capacity:
     )
 
 
-def _spill_remarks(job: Job, placed: Placement) -> tuple[Remark, ...]:
-    if not placed.spills or placed.ram is None:
-        return ()
+def _remarks(job: Job, settings: Serving, placed: Placement) -> tuple[Remark, ...]:
+    return (*_conversion_remarks(job), *_spill_remarks(job, settings, placed))
+
+
+def _conversion_remarks(job: Job) -> Iterator[Remark]:
+    if architecture(job.shape) is None:
+        name = job.shape.architecture or job.shape.model_type or "this model"
+        yield Remark(
+            "not_in_llama_cpp",
+            f"llama.cpp {BUILDS[-1]} converts no model of class {name[:60]}: there may be no GGUF file, and the memory is worked out as for any other.",
+            "model",
+        )
+
+
+def _spill_remarks(job: Job, settings: Serving, placed: Placement) -> Iterator[Remark]:
+    """What the cards do not hold, or would not if the RAM were known."""
+    if not placed.cards_hold and not placed.spills and job.node.ram_bytes is None and uses_gpu(job, settings):
+        placed = place(job, settings, held(job, settings), assume_ram=True)
+        yield Remark("ram_unknown", f"{_spilled_text(job, placed)} Say how much RAM the machine has, and the plan counts on it.", "ram")
+    elif placed.spills and placed.ram:
+        text = _spilled_text(job, placed)
+        if placed.ram.spare_bytes < 0:
+            text += (
+                f" RAM is {units.size(-placed.ram.spare_bytes)} short: the rest would be swapped, and every token would wait for the disk."
+            )
+        yield Remark("spills_to_ram", text, "weights_quant")
+
+
+def _spilled_text(job: Job, placed: Placement) -> str:
     parts = []
     if placed.spilled_layers:
         parts.append(f"{placed.spilled_layers} of {len(job.shape.layers)} layers")
     if placed.spilled_experts:
         parts.append(f"the experts of {placed.spilled_experts} layers")
-    text = f"{' and '.join(parts)} ({units.size(placed.ram.weights_bytes)}) do not fit the cards and go to RAM, whose bandwidth then sets the speed."
-    if job.node.ram_bytes is None:
-        text += " Say how much RAM the machine has: without it the plan cannot count on it."
-    elif placed.ram.spare_bytes < 0:
-        text += f" RAM is {units.size(-placed.ram.spare_bytes)} short: the rest would be swapped, and every token would wait for the disk."
-    return (Remark("spills_to_ram", text[0].upper() + text[1:], "weights_quant"),)
+    what = " and ".join(parts) or "some weights"
+    size = units.size(placed.ram.weights_bytes) if placed.ram else "some memory"
+    return f"With one slot, {what} ({size}) do not fit the cards and go to RAM, whose bandwidth then sets the speed; every further slot sends more."

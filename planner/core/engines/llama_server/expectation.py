@@ -17,10 +17,11 @@ def _mib(size_bytes: int) -> str:
 
 def _cache_line(buffer: CacheBuffer, settings: Serving) -> str:
     """Source: llama.cpp b11434 src/llama-kv-cache.cpp, the constructor's summary."""
+    type_k, type_v = ("f16", "f16") if buffer.kind == "draft" else (settings.type_k.name, settings.type_v.name)
     return (
         f"llama_kv_cache: size = {_mib(buffer.size_bytes)} MiB ({buffer.cells:6d} cells, {buffer.layers:3d} layers, "
-        f"{settings.n_parallel:2d}/{buffer.streams} seqs), K ({settings.type_k.name}): {_mib(buffer.k_bytes)} MiB, "
-        f"V ({settings.type_v.name}): {_mib(buffer.v_bytes)} MiB"
+        f"{settings.n_parallel:2d}/{buffer.streams} seqs), K ({type_k}): {_mib(buffer.k_bytes)} MiB, "
+        f"V ({type_v}): {_mib(buffer.v_bytes)} MiB"
     )
 
 

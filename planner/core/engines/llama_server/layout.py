@@ -5,52 +5,56 @@ from dataclasses import replace
 from typing import Final
 
 from planner.core.attention.stores import StateStore, Store, TokenStore
+from planner.core.engines.llama_server.architecture import architecture
 from planner.core.model_shape import Layer, ModelShape
 
 # Architectures whose loader sets a sliding or chunked window; every other one stores all tokens, whatever its config.json says
 # (`llama` with Mistral's weights, `phi3`, `qwen2` …). Source: llama.cpp b11434 src/models/*.cpp, load_arch_hparams (swa_type).
 WINDOWED: Final = frozenset((
-    "afmoe", "cohere2", "cohere2moe", "dots3note", "exaone4", "exaonemoe", "gemma2", "gemma3", "gemma3n", "gemma4", "gptoss",
-    "graniteswa", "laguna", "lfm2", "llama4", "maple", "mellum", "mimo2", "mimov2", "mimov2flash", "museglimmer", "olmo2", "olmo3",
-    "plamo3", "smallthinker", "spark25", "step35", "step3p5",
-    "deepseek4", "deepseekv4",
+    "afmoe", "cohere2", "cohere2moe", "deepseek4", "dots3note", "exaone4", "exaone-moe", "gemma2", "gemma3", "gemma3n", "gemma4", "gpt-oss",
+    "granite_swa", "laguna", "lfm2", "llama4", "maple", "mellum", "mimo2", "muse-glimmer", "olmo2", "plamo3", "smallthinker", "spark2_5", "step35",
 ))  # fmt: skip
+DEEPSEEK_4: Final = "deepseek4"
+# Latent attention that is expanded to keys and values for every head before it is stored. Source: src/models/minicpm3.cpp, plm.cpp.
+EXPANDED_LATENT: Final = frozenset(("minicpm3", "plm"))
+# src/models/exaone4.cpp: only the model of 64 layers has windows.
+_EXAONE_4_LAYERS: Final = 64
 # src/models/gemma3n.cpp, n_layer_kv_from_start.
 _GEMMA_3N_OWNERS: Final = 20
+# src/llama-hparams.h, indexer_kpool_row; src/models/qwen4exp.cpp.
+_POOLED_INDEX_ROWS: Final = {"glm5-next": 3, "qwen4exp": 2}
 # src/models/llama4.cpp, n_swa.
 _LLAMA_4_CHUNK: Final = 8192
-_DEEPSEEK_4: Final = frozenset(("deepseek4", "deepseekv4"))
-
-
-def family(shape: ModelShape) -> str:
-    """The model type as one word, the same from a config.json (`gpt_oss`, `gemma3_text`) and from a GGUF file (`gpt-oss`, `gemma3`)."""
-    name = shape.model_type.lower().removesuffix("_text")
-    return "".join(c for c in name if c.isalnum())
 
 
 def keeps_stream_per_slot(shape: ModelShape) -> bool:
     """DeepSeek-V4's caches have a stream per sequence even when unified. Source: src/llama-kv-cache-dsv4.cpp, unified_raw."""
-    return family(shape) in _DEEPSEEK_4
+    return architecture(shape) == DEEPSEEK_4
 
 
-def _stored(store: Store, name: str) -> Store | None:
-    if isinstance(store, StateStore) or store.kind in {"full", "latent", "indexer", "compressed"}:
+def _stored(store: Store, name: str | None) -> Store | None:
+    if isinstance(store, StateStore):
         return store
     if store.kind == "cross":
         return None
+    if store.kind == "indexer" and store.tokens_per_row > 1 and name != DEEPSEEK_4:
+        # Pooled index keys have a cell for every token all the same, wide enough for the raw and the pooled key.
+        return replace(store, key_dim=store.key_dim * _POOLED_INDEX_ROWS.get(name or "", 1), tokens_per_row=1)
+    if store.window is None:
+        return store
     if name not in WINDOWED:
-        return replace(store, kind="full", window=None)
+        return replace(store, kind="latent" if store.per_rank else "full", window=None)
     if name == "llama4":
         return replace(store, window=_LLAMA_4_CHUNK)
-    if name.startswith("cohere2") and store.window:
-        # The reader counts the token itself on top of Cohere's window; llama.cpp takes the number as it stands.
-        return replace(store, window=store.window - 1) if store.window % 2 else store
-    return store
+    # The reader counts the token itself on top of Cohere's window; llama.cpp takes the file's number as it stands.
+    return replace(store, window=store.window - 1) if name == "cohere2" else store
 
 
 def stored_layers(shape: ModelShape) -> tuple[Layer, ...]:
     """The layers with what llama.cpp keeps for each; cross-attention is computed anew and keeps nothing."""
-    name = family(shape)
+    name = architecture(shape)
+    if name == "exaone4" and len(shape.layers) != _EXAONE_4_LAYERS:
+        name = None
     layers: Iterable[Layer] = shape.layers
     if name == "gemma3n":
         layers = (layer if index < _GEMMA_3N_OWNERS else replace(layer, stores=()) for index, layer in enumerate(shape.layers))

@@ -1,5 +1,6 @@
 """Where the layers go: over the cards in proportion to their free memory, and what they cannot hold into RAM."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -17,10 +18,14 @@ PIPELINE_COPIES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one device holds. `device` None is main memory; `layers` are numbers, `margin_bytes` stays free."""
+    """What one device holds. `device` None is main memory; `layers` are numbers.
+
+    `taken_bytes` is not free when the server starts; `margin_bytes` stays free beside it.
+    """
 
     device: Device | None
     total_bytes: int
+    taken_bytes: int
     margin_bytes: int
     layers: tuple[int, ...]
     weights_bytes: int
@@ -33,7 +38,7 @@ class Load:
 
     @property
     def usable_bytes(self) -> int:
-        return max(0, self.total_bytes - self.margin_bytes)
+        return max(0, self.total_bytes - self.taken_bytes - self.margin_bytes)
 
     @property
     def spare_bytes(self) -> int:
@@ -58,8 +63,13 @@ class Placement:
         return min(self.cards, key=lambda load: load.spare_bytes)
 
     @property
-    def fits(self) -> bool:
-        return all(load.spare_bytes >= 0 for load in self.cards) and (self.ram is None or self.ram.spare_bytes >= 0)
+    def cards_hold(self) -> bool:
+        return all(load.spare_bytes >= 0 for load in self.cards)
+
+    @property
+    def on_cards(self) -> bool:
+        """Whether the devices hold everything, nothing sent to RAM."""
+        return self.cards_hold and not self.spills
 
     @property
     def spills(self) -> bool:
@@ -93,15 +103,15 @@ def _layer_sizes(job: Job, held: Caches) -> list[_LayerSizes]:
     ]
 
 
-def place(job: Job, settings: Serving, held: Caches) -> Placement:
-    """The layers on the machine of `job`. Source: llama.cpp b11434 src/llama-model.cpp, load_tensors; common/fit.cpp."""
+def place(job: Job, settings: Serving, held: Caches, *, assume_ram: bool = False) -> Placement:
+    """The layers on the machine of `job`. Only where its RAM is known, or assumed, does what the cards cannot hold go there. Source: llama.cpp b11434 src/llama-model.cpp, load_tensors; common/fit.cpp."""
     if not uses_gpu(job, settings):
         return _in_ram(job, settings, held)
     sizes = _layer_sizes(job, held)
     wanted = len(sizes) + 1 if settings.n_gpu_layers < 0 else min(settings.n_gpu_layers, len(sizes) + 1)
     plain = _on_cards(job, settings, held, sizes, gpu_layers=wanted, experts_in_ram=min(settings.cpu_moe_layers or 0, len(sizes)))
     fixed = settings.n_gpu_layers >= 0 or settings.cpu_moe_layers is not None
-    if all(load.spare_bytes >= 0 for load in plain.cards) or fixed or not settings.fit:
+    if plain.cards_hold or fixed or not settings.fit or (job.node.ram_bytes is None and not assume_ram):
         return plain
     return _spilled(job, settings, held, sizes)
 
@@ -111,11 +121,12 @@ def _in_ram(job: Job, settings: Serving, held: Caches) -> Placement:
     load = Load(
         device=None if job.node.has_gpu else job.node.device,
         total_bytes=total,
+        taken_bytes=0,
         margin_bytes=settings.fit_target_mib * MIB,
         layers=tuple(range(len(job.shape.layers))),
         weights_bytes=job.weights.size_bytes,
         cache_bytes=held.size_bytes,
-        compute=compute_buffer(job.shape, settings, held.context, held, gpu=False),
+        compute=compute_buffer(job.shape, settings, held, gpu=False),
     )
     return Placement(cards=(load,), ram=None)
 
@@ -130,7 +141,12 @@ def _shares(cards: tuple[Device, ...], settings: Serving) -> list[float]:
     if len(settings.tensor_split) >= len(cards) and sum(settings.tensor_split[: len(cards)]) > 0:
         return list(settings.tensor_split[: len(cards)])
     margin = settings.fit_target_mib * MIB
-    return [float(max(1, card.memory_bytes - margin)) for card in cards]
+    return [float(max(1, card.memory_bytes - _taken(card) - margin)) for card in cards]
+
+
+def _taken(card: Device) -> int:
+    """Memory shared with the system that a model cannot have."""
+    return 0 if card.available_bytes is None else max(0, card.memory_bytes - card.available_bytes)
 
 
 def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes], *, gpu_layers: int, experts_in_ram: int) -> Placement:
@@ -138,15 +154,18 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
 
     Of the first `experts_in_ram` layers the experts are in RAM whatever card has the layer.
     """
+    if settings.split_mode in {"row", "tensor"}:
+        return _cut_through(job, settings, held)
     cards, count = _cards(job, settings), len(sizes)
     first = max(0, count + 1 - gpu_layers)
     runs = _runs(list(range(first, count + 1)) if gpu_layers else [], _shares(cards, settings))
     copies = PIPELINE_COPIES if len(cards) > 1 and not first and not experts_in_ram else 1
-    buffer = compute_buffer(job.shape, settings, held.context, held, gpu=True, copies=copies)
+    buffer = compute_buffer(job.shape, settings, held, gpu=True, copies=copies)
     loads = tuple(
         Load(
             device=card,
             total_bytes=card.memory_bytes,
+            taken_bytes=_taken(card),
             margin_bytes=settings.fit_target_mib * MIB,
             layers=tuple(layer for layer in run if layer < count),
             weights_bytes=sum(_card_weights(sizes, layer, job, experts_in_ram) for layer in run),
@@ -164,6 +183,7 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
         ram = Load(
             device=None,
             total_bytes=job.node.ram_bytes or 0,
+            taken_bytes=0,
             margin_bytes=settings.fit_target_mib * MIB if job.node.ram_bytes else 0,
             layers=left,
             weights_bytes=weights,
@@ -171,6 +191,31 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
             compute=buffer if left else None,
         )
     return Placement(cards=loads, ram=ram, spilled_layers=len(left), spilled_experts=experts)
+
+
+def _cut_through(job: Job, settings: Serving, held: Caches) -> Placement:
+    """Every layer on every card: -sm row keeps the whole cache on the first one, -sm tensor divides it like the weights."""
+    cards = _cards(job, settings)
+    shares = _shares(cards, settings)
+    parts = [share / sum(shares) for share in shares]
+    buffer = compute_buffer(job.shape, settings, held, gpu=True)
+    whole = held.size_bytes if settings.kv_offload else 0
+    return Placement(
+        cards=tuple(
+            Load(
+                device=card,
+                total_bytes=card.memory_bytes,
+                taken_bytes=_taken(card),
+                margin_bytes=settings.fit_target_mib * MIB,
+                layers=tuple(range(len(job.shape.layers))),
+                weights_bytes=math.ceil(job.weights.size_bytes * part),
+                cache_bytes=math.ceil(whole * part) if settings.split_mode == "tensor" else whole if index == 0 else 0,
+                compute=buffer,
+            )
+            for index, (card, part) in enumerate(zip(cards, parts, strict=True))
+        ),
+        ram=None,
+    )
 
 
 def _card_weights(sizes: list[_LayerSizes], layer: int, job: Job, experts_in_ram: int) -> int:
@@ -197,15 +242,12 @@ def _spilled(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes]
     def tried(gpu_layers: int, experts: int) -> Placement:
         return _on_cards(job, settings, held, sizes, gpu_layers=gpu_layers, experts_in_ram=experts)
 
-    def cards_hold(placement: Placement) -> bool:
-        return all(load.spare_bytes >= 0 for load in placement.cards)
-
     if any(size.experts for size in sizes):
         most = tried(count + 1, count)
-        if cards_hold(most):
-            return tried(count + 1, _smallest(0, count, lambda experts: cards_hold(tried(count + 1, experts))))
-        return tried(count + 1 - _smallest(0, count + 1, lambda spilled: cards_hold(tried(count + 1 - spilled, count))), count)
-    return tried(count + 1 - _smallest(0, count + 1, lambda spilled: cards_hold(tried(count + 1 - spilled, 0))), 0)
+        if most.cards_hold:
+            return tried(count + 1, _smallest(0, count, lambda experts: tried(count + 1, experts).cards_hold))
+        return tried(count + 1 - _smallest(0, count + 1, lambda spilled: tried(count + 1 - spilled, count).cards_hold), count)
+    return tried(count + 1 - _smallest(0, count + 1, lambda spilled: tried(count + 1 - spilled, 0).cards_hold), 0)
 
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:

@@ -7,20 +7,17 @@ from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
 from planner.core.engines.llama_server.arguments import parse
 from planner.core.engines.llama_server.budget import memory_budget
-from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, Caches, caches, check_types, key_row_bytes, value_row_bytes
+from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, check_types, key_row_bytes, value_row_bytes
 from planner.core.engines.llama_server.capacity import planned_capacity, stated_capacity
 from planner.core.engines.llama_server.expectation import expectation
+from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.hand_over import hand_over
 from planner.core.engines.llama_server.layout import stored_layers, widest_value
-from planner.core.engines.llama_server.placement import place
+from planner.core.engines.llama_server.placement import Placement, place
 from planner.core.engines.llama_server.serving import Serving, divide, serving
 from planner.core.engines.llama_server.versions import BUILDS
 from planner.core.model_shape import Layer
 from planner.core.plan import MemoryBudget, Plan
-
-
-def held(job: Job, settings: Serving) -> Caches:
-    return caches(job.shape, settings, divide(settings, trained_context=job.shape.max_context))
 
 
 class LlamaServer:
@@ -36,6 +33,10 @@ class LlamaServer:
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """What the server is started with for `slots` slots; see `serving`."""
         return serving(job, slots, planned=planned)
+
+    def states_context(self, job: Job) -> bool:
+        """Whether the job's command line divides the context itself."""
+        return parse(job.engine_args).shapes_context
 
     def check(self, job: Job) -> None:
         settings = self.settings(job, 1)
@@ -65,13 +66,18 @@ class LlamaServer:
     def reserved_bytes(self, job: Job, slots: int) -> int:
         return held(job, self.settings(job, slots)).size_bytes
 
+    def placement(self, job: Job, slots: int) -> Placement:
+        """Which layers and experts lie where: what --n-gpu-layers and --n-cpu-moe say."""
+        settings = self.settings(job, slots)
+        return place(job, settings, held(job, settings))
+
     def budget(self, job: Job, slots: int) -> MemoryBudget:
         settings = self.settings(job, slots)
         kept = held(job, settings)
         return memory_budget(job, settings, kept, place(job, settings, kept))
 
     def capacity(self, job: Job) -> Capacity:
-        if parse(job.engine_args).shapes_context:
+        if self.states_context(job):
             return stated_capacity(job, partial(self.settings, job))
         return planned_capacity(job, partial(self.settings, job, planned=True))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.core.engines.contract import Job
+from planner.core.engines.llama_server.architecture import architecture
 from planner.core.engines.llama_server.arguments import ALL_LAYERS, AUTO_SLOTS, Arguments, parse
 from planner.core.engines.llama_server.cache_types import CacheType, cache_type
 from planner.core.engines.llama_server.versions import Rules, rules_of
@@ -21,6 +22,8 @@ AUTOMATIC_SLOTS: Final = 4
 # LLAMA_MAX_SEQ in src/llama-cparams.h.
 MAX_SLOTS: Final = 256
 CELL_PADDING: Final = 256
+# src/llama-context.cpp, llama_init_from_model: the engine switches it off itself.
+WITHOUT_FLASH_ATTENTION: Final = "grok"
 # Speculation that keeps a recurrent state per draft token.
 _ROLLBACK_DRAFTS: Final = {"draft-mtp", "draft-eagle3", "draft-dflash", "draft-dspark"}
 
@@ -55,8 +58,9 @@ class Serving:
     split_mode: str
     no_gpu: bool
     draft_tokens: int
+    drafts_itself: bool
     state_snapshots: int
-    cache_ram_mib: int
+    cache_ram_mib: int | None
     checkpoints: int
 
 
@@ -112,7 +116,7 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
         n_ubatch=given.n_ubatch or min(batch, DEFAULT_UBATCH),
         type_k=cache_type(given.type_k or job.cache_type_k, field="cache_type"),
         type_v=cache_type(given.type_v or job.cache_type_v, field="cache_type"),
-        flash_attn=given.flash_attn != "off",
+        flash_attn=given.flash_attn != "off" and architecture(job.shape) != WITHOUT_FLASH_ATTENTION,
         swa_full=bool(given.swa_full),
         kv_offload=given.kv_offload is not False,
         fit=given.fit is not False,
@@ -124,8 +128,9 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
         split_mode=given.split_mode or "layer",
         no_gpu=given.devices == ("none",) or given.n_gpu_layers == 0,
         draft_tokens=drafts,
+        drafts_itself="draft-mtp" in (given.spec_type or ()),
         state_snapshots=drafts if set(given.spec_type or ()) & _ROLLBACK_DRAFTS else 0,
-        cache_ram_mib=DEFAULT_CACHE_RAM_MIB if given.cache_ram_mib is None else given.cache_ram_mib,
+        cache_ram_mib=given.cache_ram_mib,
         checkpoints=DEFAULT_CHECKPOINTS if given.ctx_checkpoints is None else given.ctx_checkpoints,
     )
 

@@ -22,6 +22,11 @@ class Rules:
         return self.build < 9672
 
     @property
+    def checkpoint_step(self) -> int:
+        """Least tokens between snapshots (--checkpoint-min-step): 256 up to b9672, 8,192 from b9873 on."""
+        return 256 if self.build < 9873 else 8192
+
+    @property
     def caps_slots(self) -> bool:
         """`--kv-unified-per-slot` exists from b11010 on."""
         return self.build >= 11010

@@ -1,0 +1,37 @@
+"""--fit: the context llama-server chooses itself where the command line gives none."""
+
+from dataclasses import replace
+
+from planner.core.engines.contract import Job
+from planner.core.engines.llama_server.cache import Caches, caches
+from planner.core.engines.llama_server.placement import place
+from planner.core.engines.llama_server.serving import CELL_PADDING, Serving, divide
+
+
+def _held(job: Job, settings: Serving) -> Caches:
+    return caches(job.shape, settings, divide(settings, trained_context=job.shape.max_context))
+
+
+def held(job: Job, settings: Serving) -> Caches:
+    """The caches under `settings`. Without -c, the context is the model's own, or the longest below it that the device holds.
+
+    The engine interpolates between two measured sizes, so its choice may differ by some cells from the exact one here.
+    Source: llama.cpp b11434 common/fit.cpp, common_params_fit_impl.
+    """
+    most = _held(job, settings)
+    if settings.n_ctx is not None or settings.per_slot or not settings.fit or _fits(job, settings, most):
+        return most
+    streams = 1 if settings.unified else settings.n_parallel
+    step = CELL_PADDING * streams
+    low, high = max(1, settings.fit_context // CELL_PADDING), most.context.n_ctx // step
+    if low >= high:
+        return most
+    while low < high:
+        middle = (low + high + 1) // 2
+        tried = replace(settings, n_ctx=middle * step)
+        low, high = (middle, high) if _fits(job, tried, _held(job, tried)) else (low, middle - 1)
+    return _held(job, replace(settings, n_ctx=low * step))
+
+
+def _fits(job: Job, settings: Serving, kept: Caches) -> bool:
+    return place(job, settings, kept).on_cards

@@ -1,0 +1,111 @@
+"""What llama-server takes of main memory beside the device: what the cards do not hold, saved prompts, snapshots, outputs."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from planner.core import units
+from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.engines.contract import Job
+from planner.core.engines.llama_server.buffers import output_bytes
+from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, Caches, key_row_bytes, value_row_bytes
+from planner.core.engines.llama_server.layout import stored_layers, widest_value
+from planner.core.engines.llama_server.placement import Placement
+from planner.core.engines.llama_server.serving import DEFAULT_CACHE_RAM_MIB, Serving
+from planner.core.plan import MemoryLine
+from planner.core.units import MIB
+
+_PROMPT_CACHE_STEP: Final = 256 * MIB
+
+
+def prompt_cache_limit(job: Job, settings: Serving, placement: Placement) -> int:
+    """Bytes of --cache-ram: as given, else the default of 8 GiB, or less where the RAM has not that much to spare.
+
+    A machine without a GPU gives half of what its plan leaves free, any other a quarter of its RAM.
+    """
+    if settings.cache_ram_mib is not None:
+        return settings.cache_ram_mib * MIB
+    if job.node.ram_bytes is None:
+        return DEFAULT_CACHE_RAM_MIB * MIB
+    spare = placement.ram.spare_bytes if placement.ram else job.node.ram_bytes
+    own = job.node.ram_bytes // 4 if placement.fullest.device and placement.fullest.device.is_gpu else placement.fullest.spare_bytes // 2
+    return max(0, min(DEFAULT_CACHE_RAM_MIB * MIB, own, spare) // _PROMPT_CACHE_STEP * _PROMPT_CACHE_STEP)
+
+
+def checkpoint_bytes(job: Job, settings: Serving) -> int:
+    """Bytes of one snapshot: the windows and the recurrent state of one sequence. 0 for a model that can be rolled back.
+
+    Source: llama.cpp b11434 tools/server/server-context.cpp, create_checkpoint.
+    """
+    if settings.swa_full and not any(isinstance(store, StateStore) for store in job.shape.stores()):
+        return 0
+    widest, size = widest_value(job.shape), 0
+    for layer in stored_layers(job.shape):
+        for store in layer.stores:
+            if isinstance(store, StateStore):
+                size += STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements)
+            elif isinstance(store, TokenStore) and store.window is not None and not settings.swa_full:
+                rows = min(store.window, job.context_tokens)
+                size += rows * (key_row_bytes(store, settings) + value_row_bytes(store, settings, widest))
+    return size
+
+
+def _spilled(job: Job, placement: Placement) -> Iterator[MemoryLine]:
+    if placement.ram is None:
+        return
+    for name, size in (("weights in RAM", placement.ram.weights_bytes), ("cache in RAM", placement.ram.cache_bytes)):
+        if size:
+            yield MemoryLine(
+                name=name,
+                kind="weights" if name.startswith("weights") else "cache",
+                size_bytes=size,
+                why="What the cards do not hold; every token reads it at the speed of the RAM.",
+                grade="estimated" if name.startswith("weights") else "computed",
+                source=job.weights.source,
+            )
+
+
+def ram_lines(job: Job, settings: Serving, held: Caches, placement: Placement) -> tuple[MemoryLine, ...]:
+    """The claims on main memory, the certain ones first; of the last two, `size_bytes` is the most they grow to."""
+    lines = [
+        *_spilled(job, placement),
+        MemoryLine(
+            name="outputs",
+            kind="overhead",
+            size_bytes=output_bytes(job.shape, settings),
+            why=f"The logits of {settings.n_parallel} slots × {1 + settings.draft_tokens} rows × {job.shape.vocab_size:,} entries × 4 B.",
+            grade="exact",
+            source="llama.cpp b11434 src/llama-context.cpp, output_reserve",
+        ),
+    ]
+    limit = prompt_cache_limit(job, settings, placement)
+    if limit:
+        lines.append(
+            MemoryLine(
+                name="saved prompts",
+                kind="overhead",
+                size_bytes=max(0, limit),
+                why=f"Conversations that lost their slot are kept here, up to --cache-ram {limit // MIB:,} MiB."
+                if limit > 0
+                else "--cache-ram -1 sets no limit.",
+                grade="computed",
+                source="llama.cpp b11434 common/arg.cpp, --cache-ram",
+                low_bytes=0,
+                high_bytes=max(0, limit),
+            )
+        )
+    each = checkpoint_bytes(job, settings)
+    count = min(settings.checkpoints, 1 + held.context.n_ctx_slot // settings.rules.checkpoint_step)
+    if each and count:
+        lines.append(
+            MemoryLine(
+                name="snapshots",
+                kind="overhead",
+                size_bytes=each * count * settings.n_parallel,
+                why=f"Windows and recurrent states cannot be rolled back: {settings.n_parallel} slots keep up to {count} snapshots of {units.size(each)} each.",
+                grade="estimated",
+                source="llama.cpp b11434 tools/server/server-context.cpp, create_checkpoint",
+                low_bytes=0,
+                high_bytes=each * settings.checkpoints * settings.n_parallel,
+            )
+        )
+    return tuple(lines)
