@@ -24,7 +24,10 @@ _PROMPT_TOKENS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The model a request names, found and read. `where` says from what; `weights_files` are exact sizes by format."""
+    """The model a request names, found and read. `where` says from what; `weights_files` are exact sizes by format.
+
+    `weights_format` is the format of the file it was read from, where that file holds the weights themselves (GGUF).
+    """
 
     id: str
     revision: str | None
@@ -32,6 +35,7 @@ class Source:
     parameters: ParameterCount | None
     where: str
     weights_files: tuple[Weights, ...] = ()
+    weights_format: str | None = None
     remarks: tuple[Remark, ...] = ()
 
 
@@ -78,7 +82,13 @@ def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
     """Bytes typed in, else a known file of the wanted format, else parameters × bits; the checkpoint's own format where it can be served."""
     if request.weights_size:
         return weighing.typed_weights(request.weights_size, quant=request.weights_quant, parameters=source.parameters)
-    wanted = request.weights_quant or (weighing.DEFAULT_GGUF_QUANT if engine.serves_gguf else weighing.checkpoint_format(source.shape))
+    usual = weighing.DEFAULT_GGUF_QUANT if engine.serves_gguf else weighing.checkpoint_format(source.shape)
+    wanted = request.weights_quant or source.weights_format or usual
+    if wanted.upper() in weighing.GGUF_ONLY and not engine.serves_gguf:
+        raise InputError(
+            f"{wanted} is a GGUF format, which {engine.title} does not load by itself: choose llama-server or Ollama, or another format.",
+            field="weights_quant",
+        )
     known = next((w for w in source.weights_files if w.format.lower() == wanted.lower()), None)
     if known:
         return known

@@ -12,7 +12,7 @@ from planner.core.errors import InputError
 from planner.core.plan import EngineChoice, Figure, Model, Plan, Remark, UserScenario
 from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
-from planner.core.weights import GGUF_FORMATS
+from planner.core.weights import GGUF_ONLY
 
 # Up to about this many requests really in flight, a llama-server with a slot for each serves them as well.
 FEW_IN_FLIGHT: Final = 4
@@ -37,8 +37,8 @@ def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
         return fallback, "There is no GPU here: llama-server runs on the CPU and reads GGUF files."
     if not node.device.runs_cuda and node.device.vendor != "other":
         return fallback, f"{node.device.name} is no CUDA device: llama-server supports it through its own back end."
-    if request.weights_quant and fallback.job.weights.format in GGUF_FORMATS:
-        return fallback, f"{request.weights_quant} is a GGUF format, which llama-server and Ollama serve."
+    if (request.weights_quant or source.weights_format) and fallback.job.weights.format in GGUF_ONLY:
+        return fallback, f"{fallback.job.weights.format} is a GGUF format, which llama-server and Ollama serve."
     if flight <= FEW_IN_FLIGHT:
         return fallback, f"Only {many}: a slot for each is enough, and llama-server needs the least memory. Ollama would do as well."
     try:

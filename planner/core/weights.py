@@ -26,6 +26,8 @@ __all__ = [
     "typed_weights",
 ]
 
+# Formats that exist only as GGUF files.
+GGUF_ONLY: Final = frozenset(GGUF_FORMATS) - frozenset(CHECKPOINT_FORMATS)
 # What a form offers, largest first; any other known name is accepted as well.
 CHOICES: Final = (
     "BF16", "FP8", "INT8", "AWQ", "GPTQ", "NVFP4", "MXFP4",

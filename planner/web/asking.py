@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.answer import Answer, answer, find_model
+from planner.answer import Answer, answer
 from planner.core.errors import InputError
 from planner.core.planning import slots_by_context
 from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
+from planner.sources import find_model
 from planner.web import site
 from planner.web.address import EXAMPLE, given
 

@@ -9,12 +9,13 @@ from typing import Any, Final, NoReturn, TextIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from planner.answer import Answer, answer, source_from_config, source_from_gguf
+from planner.answer import Answer, answer
 from planner.core.draft import Source
 from planner.core.errors import InputError
 from planner.core.readers.hf_config import parse_config
 from planner.core.report import plan_json, plan_text
 from planner.core.request import PlanRequest, read_request
+from planner.sources import find_model, source_from_config, source_from_gguf, source_from_gguf_file
 from planner.web import site
 
 LARGEST_LINE: Final = 2**21
@@ -176,7 +177,12 @@ def _given_source(request: PlanRequest, options: Mapping[str, Any]) -> Source | 
     if options["config"]:
         path = Path(options["config"])
         model = options["model"] or path.stem
-        return source_from_config(request.model_copy(update={"model": model}), parse_config(_read(path)), name=model, where=path.name)
+        return source_from_config(request, parse_config(_read(path)), name=model, where=path.name)
+    if options["gguf"]:
+        place = options["gguf"]
+        if "://" in place:
+            return find_model(request.model_copy(update={"model": place}), site.hub())
+        return source_from_gguf_file(Path(place), name=options["model"])
     return None
 
 
