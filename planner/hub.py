@@ -68,9 +68,9 @@ class Hub:
         """Every set of weights that the repository holds: the checkpoint's own first, then each GGUF format, smallest first."""
         return self._within(lambda deadline: self._weights(repo_id, revision, shape, parameters, deadline))
 
-    def gguf(self, repo_id: str, filename: str, revision: str | None = None) -> GgufHeader:
+    def gguf(self, repo: HubRepo, filename: str) -> GgufHeader:
         """The header of a GGUF file: 2 MiB of it first, then as much more as the header needs."""
-        return self._within(lambda deadline: self._gguf(repo_id, filename, revision, deadline))
+        return self._within(lambda deadline: self._gguf(repo, filename, deadline))
 
     def _within(self, call: Callable[[Deadline], _T]) -> _T:
         deadline = Deadline.after(self.timeout_seconds)
@@ -149,13 +149,11 @@ class Hub:
                 raise
             return None
 
-    def _gguf(self, repo_id: str, filename: str, revision: str | None, deadline: Deadline) -> GgufHeader:
-        repo = self._repo(repo_id, revision, deadline)
-        name = read_filename(filename)
-        size = repo.sizes.get(name)
+    def _gguf(self, repo: HubRepo, filename: str, deadline: Deadline) -> GgufHeader:
+        size = repo.sizes.get(filename)
         if size is None:
-            raise HubError(f"{repo.id} has no file {name[:80]}: give one of its .gguf files.", code="no_file")
-        return read_gguf(lambda start, count: self._read(repo, name, (start, start + count), deadline), file_bytes=size)
+            raise HubError(f"{repo.id} has no file {filename[:80]}: give one of its .gguf files.", code="no_file")
+        return read_gguf(lambda start, count: self._read(repo, filename, (start, start + count), deadline), file_bytes=size)
 
     def _read(self, repo: HubRepo, filename: str, span: tuple[int, int], deadline: Deadline) -> bytes:
         """Bytes [start, end) of a file, fewer where it ends before. Large files may come from another host."""

@@ -93,6 +93,7 @@ def _source_from_header(
         quant=header.format or quant_of(filename) or "GGUF",
         source=f"sizes of {header.parts} files" if header.parts > 1 else f"tensor table of {filename}",
         active_bytes=size - round(experts * (1 - _used_share(shape))),
+        grade="measured" if header.parts > 1 else "exact",
     )
     return Source(name, revision, shape, _counted_tensors(header, shape, filename), where, (weights,), weights.format)
 
@@ -179,7 +180,7 @@ def _source_from_hub(request: PlanRequest, hub: Hub) -> Source:
 def _source_from_gguf_repository(request: PlanRequest, hub: Hub, address: HubAddress, problem: HubError) -> Source:
     """The GGUF file in the wanted format, Q4_K_M where none is named, else the smallest; `problem` where there is none."""
     repo = hub.repo(address.repo_id, address.revision)
-    groups = gguf_groups({file.name: file.size_bytes for file in repo.files})
+    groups = gguf_groups(repo.sizes)
     if not groups:
         raise problem
     wanted = (request.weights_quant or DEFAULT_GGUF_QUANT).upper()
@@ -188,10 +189,7 @@ def _source_from_gguf_repository(request: PlanRequest, hub: Hub, address: HubAdd
 
 
 def _source_from_hub_gguf(hub: Hub, repo: HubRepo, filename: str) -> Source:
-    size = repo.size_of(filename)
-    if size is None:
-        raise HubError(f"{repo.id} has no file {filename}: check the address.", code="no_file")
-    header = read_gguf(lambda start, count: hub.read(repo, filename, start=start, end=start + count), file_bytes=size)
-    group = next((g for g in gguf_groups({f.name: f.size_bytes for f in repo.files}) if filename in g.names), None)
+    header = hub.gguf(repo, filename)
+    group = next((group for group in gguf_groups(repo.sizes) if filename in group.names), None)
     where = f"the header of {filename} on the Hub at {repo.revision[:12]}"
     return _source_from_header(header, name=repo.id, where=where, filename=filename, revision=repo.revision, group=group)

@@ -81,11 +81,23 @@ def checkpoint_file_weights(parts: TensorParts, *, quant: str, source: str, shap
     return Weights(parts.loaded, active, quant, "exact", source, parts.loaded, parts.loaded, tuple(lines))
 
 
-def measured_weights(lines: Sequence[WeightLine], *, quant: str, source: str, parameters: ParameterCount | None = None) -> Weights:
-    """Weights of which only the files' sizes are known: their few megabytes of header count as weights."""
+def measured_weights(
+    lines: Sequence[WeightLine],
+    *,
+    quant: str,
+    source: str,
+    parameters: ParameterCount | None = None,
+    active_bytes: int | None = None,
+    grade: Grade = "measured",
+) -> Weights:
+    """Weights whose files' sizes are known, their few megabytes of header counted with them; `exact` where tensor tables were read.
+
+    `active_bytes` where those tables tell it; else a token reads the share of the bytes that it uses of the parameters.
+    """
     size = sum(line.size_bytes for line in lines)
-    active = round(size * (_active_share(parameters) if parameters else 1.0))
-    return Weights(size, active, quant, "measured", source, size, size, tuple(lines))
+    share = _active_share(parameters) if parameters else 1.0
+    active = round(size * share) if active_bytes is None else active_bytes
+    return Weights(size, active, quant, grade, source, size, size, tuple(lines))
 
 
 def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:

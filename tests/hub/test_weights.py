@@ -199,11 +199,12 @@ def gguf(padding: int) -> bytes:
 
 def test_of_a_gguf_file_only_the_head_is_read(server: StandIn, hub: Hub) -> None:
     put(server, **{"m-Q8_0.gguf": gguf(5_000_000)})
-    assert hub.gguf("team/model", "m-Q8_0.gguf").metadata["general.architecture"] == "llama"
+    assert hub.gguf(hub.repo("team/model"), "m-Q8_0.gguf").metadata["general.architecture"] == "llama"
     assert [request.headers.get("range") for request in server.requests[1:]] == ["bytes=0-2097151"]
 
 
 def test_a_gguf_file_that_is_not_there_is_named(server: StandIn, hub: Hub) -> None:
     put(server, **{"m-Q8_0.gguf": b""})
+    repo = hub.repo("team/model")
     with pytest.raises(HubError, match=r"has no file m-Q4_0\.gguf"):
-        hub.gguf("team/model", "m-Q4_0.gguf")
+        hub.gguf(repo, "m-Q4_0.gguf")
