@@ -94,6 +94,7 @@ def _source_from_header(
         source=f"sizes of {header.parts} files" if header.parts > 1 else f"tensor table of {filename}",
         active_bytes=size - round(experts * (1 - _used_share(shape))),
         grade="measured" if header.parts > 1 else "exact",
+        grade="measured" if header.parts > 1 else "exact",
     )
     return Source(name, revision, shape, _counted_tensors(header, shape, filename), where, (weights,), weights.format)
 
@@ -171,7 +172,7 @@ def _source_from_hub(request: PlanRequest, hub: Hub) -> Source:
     )
     try:
         sizes = hub.weights(found.id, found.revision, shape=source.shape, parameters=source.parameters)
-    except HubError as problem:
+    except InputError as problem:
         said = Remark("weights_not_read", f"The sizes of the weights could not be read, so they are estimated: {problem}", "weights_size")
         return replace(source, remarks=(*source.remarks, said))
     return replace(source, weights_files=sizes)
