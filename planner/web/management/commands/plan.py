@@ -2,23 +2,19 @@
 
 import json
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
-
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from typing import Any, Final, TextIO
 
 from planner.answer import Answer, answer
-from planner.core.draft import Source
 from planner.core.errors import InputError
 from planner.core.readers.hf_config import parse_config
 from planner.core.report import plan_json, plan_text
-from planner.core.request import PlanRequest, read_request
-from planner.sources import find_model, source_from_config, source_from_gguf, source_from_gguf_file
+from planner.core.request import read_request
+from planner.sources import source_from_config, source_from_gguf
 from planner.web import site
-
-LARGEST_LINE: Final = 2**21
+from planner.web.management.request_options import LARGEST_LINE, RequestCommand, given_request, given_source
 
 EXAMPLE: Final = """
 example:
@@ -26,95 +22,26 @@ example:
       --generate-seconds 12 --turn-seconds 90 --engine vllm --out ./files
 """
 
-# Option, metavar, help. Values stay text here: read_request parses and checks them the same way for pages and scripts.
-OPTIONS: Final = (
-    ("--revision", "REV", "branch, tag or commit of the model on the Hub"),
-    ("--device", "NAME", "catalogue device, for example rtx-4090 or 2x3090"),
-    ("--count", "N", "how many of them (1)"),
-    ("--gpu-memory", "SIZE", "memory of one GPU: 24GiB, 24564MiB, 24GB; a bare number is bytes"),
-    ("--ram", "SIZE", "main memory; alone: a machine without a GPU"),
-    ("--context", "TOKENS", "context of one conversation (8192)"),
-    ("--users", "N", "people who use it (20)"),
-    ("--usage", "KIND", "chat, coding, rag or agents: the duty cycle where none is given"),
-    ("--generate-seconds", "S", "seconds generating per turn"),
-    ("--turn-seconds", "S", "seconds from the start of one turn to the start of the next"),
-    ("--prompt-tokens", "N", "prompt tokens of a turn, with --output-tokens and --think-seconds instead of the durations"),
-    ("--output-tokens", "N", "tokens of an answer"),
-    ("--think-seconds", "S", "pause between an answer and the next turn"),
-    ("--prefill-rate", "TOK_S", "measured prefill speed of a single stream"),
-    ("--decode-rate", "TOK_S", "measured decode speed of a single stream"),
-    ("--engine", "NAME", "auto, llama-server, vllm or ollama (auto)"),
-    ("--engine-version", "V", "the version to write files for (the newest known)"),
-    ("--engine-args", "STRING", "a command line of the engine: its values win over the planner's"),
-    ("--cache-type", "TYPE", "KV cache type as the engine names it (auto)"),
-    ("--cache-type-k", "TYPE", "for keys only"),
-    ("--cache-type-v", "TYPE", "for values only"),
-    ("--slots", "N", "slots, 0 to let the plan choose (0)"),
-    ("--wait-target", "P", "share of turns that may wait for a slot (0.05)"),
-    ("--patience", "S", "seconds people are ready to wait in the queue (30)"),
-    ("--pause-target", "S", "longest pause in mid-sentence when someone else sends a prompt (1)"),
-    ("--weights-size", "SIZE", "size of the weights"),
-    ("--weights-quant", "NAME", "weight format: Q4_K_M, awq, fp8 …"),
-    ("--tensor-parallel", "N", "tensor-parallel size (all devices for vLLM)"),
-    ("--pipeline-parallel", "N", "pipeline stages (1)"),
-    ("--memory-utilization", "F", "share of GPU memory vLLM may use"),
-    ("--cache-memory", "SIZE", "cache pool per GPU where it is known: skips the budget"),
-    ("--bytes-per-token", "N", "cache bytes per token at 16 bit, for a model whose layers are not known here"),
-    ("--adapters", "N", "LoRA adapters in use"),
-    ("--switch-seconds", "S", "seconds a change of adapter takes"),
-    ("--cached-share", "P", "share of prompt tokens found in the prefix cache"),
-    ("--model-path", "PATH", "path or repository of the weights, for the files"),
-    ("--host", "HOST", "address the server listens on, for the files"),
-    ("--port", "PORT", "its port"),
-)
 
-
-class Command(BaseCommand):
+class Command(RequestCommand):
     help = "How many people this machine can serve with this model, why, and the configuration to install."
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, epilog=EXAMPLE, **kwargs)
-        parser.formatter_class = RawDescriptionHelpFormatter
-
-        def one_line(message: str) -> NoReturn:
-            parser.exit(2, f"{message} (see manage.py plan --help)\n")
-
-        parser.error = one_line  # type: ignore[method-assign]
-        return parser
+    example = EXAMPLE
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("model", nargs="?", metavar="MODEL", help="catalogue name, Hub id or model page address")
-        parser.add_argument("--config", metavar="FILE", help="a config.json to compute with; MODEL is then the served name")
-        parser.add_argument("--gguf", metavar="FILE_OR_URL", help="a GGUF file: only its header is read")
-        for option, metavar, text in OPTIONS:
-            parser.add_argument(option, metavar=metavar, help=text.replace("%", "%%"))
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        self.add_request_options(parser)
         parser.add_argument("--out", metavar="DIR", help="write the files there, below their path on the target machine")
         parser.add_argument("--batch", metavar="FILE", help="one JSON object a line (- for standard input), one result a line")
 
-    def handle(self, **options: Any) -> None:
-        try:
-            if options["batch"]:
-                self._batch(options["batch"])
-            else:
-                self._one(options)
-        except InputError as refusal:
-            option = f"--{refusal.field.replace('_', '-')}: " if refusal.field and refusal.field != "model" else ""
-            raise CommandError(f"{option}{refusal}", returncode=2) from None
-
-    def run_from_argv(self, argv: list[str]) -> None:
-        """Django prints “CommandError:” before the sentence; a script's user needs only the sentence."""
-        parser = self.create_parser(argv[0], argv[1])
-        try:
-            self.execute(**vars(parser.parse_args(argv[2:])))
-        except CommandError as refusal:
-            sys.stderr.write(f"{' '.join(str(refusal).split())}\n")
-            sys.exit(refusal.returncode)
+    def run(self, options: Mapping[str, Any]) -> None:
+        if options["batch"]:
+            self._batch(options["batch"])
+        else:
+            self._one(options)
 
     def _one(self, options: Mapping[str, Any]) -> None:
-        names = ["model", *(option.lstrip("-").replace("-", "_") for option, _, _ in OPTIONS)]
-        request = read_request({name: options[name] for name in names})
-        made = answer(request, site.hub(), _given_source(request, options))
+        request = given_request(options)
+        made = answer(request, site.hub(), given_source(request, options))
         if options["out"]:
             _write_files(made, Path(options["out"]))
         if options["json"]:
@@ -168,30 +95,6 @@ def _answer_line(line: str) -> dict[str, Any]:
         source = source_from_gguf(gguf, name=request.model, where="the GGUF metadata of this line")
     made = answer(request, site.hub(), source)
     return plan_json(made.plan, made.hand_over)
-
-
-def _given_source(request: PlanRequest, options: Mapping[str, Any]) -> Source | None:
-    """The model in `--config` or `--gguf`, None where the request's own model is to be found."""
-    if options["config"] and options["gguf"]:
-        raise InputError("Give --config or --gguf, not both.", field="config")
-    if options["config"]:
-        path = Path(options["config"])
-        model = options["model"] or path.stem
-        return source_from_config(request, parse_config(_read(path)), name=model, where=path.name)
-    if options["gguf"]:
-        place = options["gguf"]
-        if "://" in place:
-            return find_model(request.model_copy(update={"model": place}), site.hub())
-        return source_from_gguf_file(Path(place), name=options["model"])
-    return None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_LINE + 1)
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}.", field="config") from None
 
 
 def _write_files(made: Answer, directory: Path) -> None:
