@@ -94,7 +94,6 @@ def _source_from_header(
         source=f"sizes of {header.parts} files" if header.parts > 1 else f"tensor table of {filename}",
         active_bytes=size - round(experts * (1 - _used_share(shape))),
         grade="measured" if header.parts > 1 else "exact",
-        grade="measured" if header.parts > 1 else "exact",
     )
     return Source(name, revision, shape, _counted_tensors(header, shape, filename), where, (weights,), weights.format)
 
