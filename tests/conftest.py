@@ -1,8 +1,13 @@
-"""What every test stands on: no network beyond this machine."""
+"""What every test stands on: no network beyond this machine, and no clock."""
 
 import socket
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says something of the machine, nothing of the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", ""}
 
