@@ -41,7 +41,7 @@ def test_columns_stay_in_the_drawing_and_hold_nearly_all_of_the_time(users: int,
     drawn = distribution(load, slots)
     assert 1 <= len(drawn.columns) <= 40
     for column in drawn.columns:
-        assert 0 <= column.x
+        assert column.x >= 0
         assert column.x + column.width <= 100.1
         assert 0 <= column.y <= 100
         assert column.y + column.height == pytest.approx(100, abs=0.1)
