@@ -59,7 +59,7 @@ def _taken_line(load: Load) -> tuple[MemoryLine, ...]:
             size_bytes=load.taken_bytes,
             why=f"{load.device.name} shares its memory with the system, which keeps this much for itself.",
             grade="estimated",
-            source=load.device.source,
+            source=load.device.source or "the limit given for this device",
         ),
     )
 
