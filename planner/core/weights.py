@@ -50,6 +50,7 @@ class Weights:
     """`size_bytes` over all devices; `active_bytes` are read per decoded token (mixture of experts reads a part).
 
     `low_bytes` and `high_bytes` bound an estimate and equal `size_bytes` otherwise. `format` is the weight format's name.
+    `draft_bytes` are draft layers (MTP) that the checkpoint has beside them: loaded only for speculative decoding.
     """
 
     size_bytes: int
@@ -60,6 +61,7 @@ class Weights:
     low_bytes: int
     high_bytes: int
     lines: tuple[WeightLine, ...] = ()
+    draft_bytes: int = 0
 
 
 def typed_weights(size_bytes: int, *, quant: str | None = None, parameters: ParameterCount | None = None) -> Weights:
@@ -78,7 +80,7 @@ def checkpoint_file_weights(parts: TensorParts, *, quant: str, source: str, shap
     routing = shape.feed_forward
     share = routing.experts_per_token / routing.experts if 0 < routing.experts_per_token <= routing.experts else 1.0
     active = parts.rest + round(parts.experts * share)
-    return Weights(parts.loaded, active, quant, "exact", source, parts.loaded, parts.loaded, tuple(lines))
+    return Weights(parts.loaded, active, quant, "exact", source, parts.loaded, parts.loaded, tuple(lines), parts.draft)
 
 
 def measured_weights(
@@ -122,6 +124,7 @@ def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
         low_bytes=size if exact else low,
         high_bytes=size if exact else high,
         lines=lines,
+        draft_bytes=round(parameters.draft * fmt.body.typical / 8) if fmt.kind == "checkpoint" else 0,
     )
 
 

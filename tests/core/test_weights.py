@@ -235,6 +235,6 @@ def test_tensors_are_told_apart_by_their_names() -> None:
 def test_header_bytes_become_weights_without_the_draft_layers() -> None:
     shape = read_shape({**ROWS["Qwen/Qwen3-30B-A3B"], "architectures": ["Qwen3MoeForCausalLM"]})
     weights = checkpoint_file_weights(TensorParts(600, 1_280, 50, 70, 999), quant="FP8", source="headers", shape=shape)
-    assert (weights.size_bytes, weights.grade) == (2_000, "exact")
+    assert (weights.size_bytes, weights.draft_bytes, weights.grade) == (2_000, 999, "exact")
     assert weights.active_bytes == 600 + 1_280 * 8 // 128
     assert weights.lines == (WeightLine("model", 1_930), WeightLine("vision and audio encoder", 70))
