@@ -84,9 +84,9 @@ def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
         return weighing.typed_weights(request.weights_size, quant=request.weights_quant, parameters=source.parameters)
     usual = weighing.DEFAULT_GGUF_QUANT if engine.serves_gguf else weighing.checkpoint_format(source.shape)
     wanted = request.weights_quant or source.weights_format or usual
-    if wanted.upper() in weighing.GGUF_ONLY and not engine.serves_gguf:
+    if (source.weights_format or wanted.upper() in weighing.GGUF_ONLY) and not engine.serves_gguf:
         raise InputError(
-            f"{wanted} is a GGUF format, which {engine.title} does not load by itself: choose llama-server or Ollama, or another format.",
+            f"{wanted} is a GGUF file here, which {engine.title} does not load by itself: choose llama-server or Ollama, or another format.",
             field="weights_quant",
         )
     known = next((w for w in source.weights_files if w.format.lower() == wanted.lower()), None)
@@ -237,11 +237,12 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     batch, batch_why = _batch(request, engine, job, rates.prefill_rate)
     job = replace(job, batch_tokens=batch)
     capacity = engine.capacity(job)
+    stated_slots, stated_context = engine.stated(job)
     fit = fitting.fit(
         load=load,
         capacity=capacity,
-        context_tokens=request.context,
-        given_slots=request.slots,
+        context_tokens=stated_context or request.context,
+        given_slots=request.slots or stated_slots or 0,
         wait_target=request.wait_target,
         patience_seconds=request.patience,
     )

@@ -37,7 +37,7 @@ def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
         return fallback, "There is no GPU here: llama-server runs on the CPU and reads GGUF files."
     if not node.device.runs_cuda and node.device.vendor != "other":
         return fallback, f"{node.device.name} is no CUDA device: llama-server supports it through its own back end."
-    if (request.weights_quant or source.weights_format) and fallback.job.weights.format in GGUF_ONLY:
+    if source.weights_format or (request.weights_quant and fallback.job.weights.format in GGUF_ONLY):
         return fallback, f"{fallback.job.weights.format} is a GGUF format, which llama-server and Ollama serve."
     if flight <= FEW_IN_FLIGHT:
         return fallback, f"Only {many}: a slot for each is enough, and llama-server needs the least memory. Ollama would do as well."

@@ -153,6 +153,9 @@ class Engine(Protocol):
     def budget(self, job: Job, slots: int) -> MemoryBudget:
         """The memory of the fullest device with `slots` slots."""
 
+    def stated(self, job: Job) -> tuple[int | None, int | None]:
+        """(slots, tokens of one slot) where the job's command line fixes them, None where it leaves them to the planner."""
+
     def capacity(self, job: Job) -> Capacity: ...
 
     def expect(self, job: Job, slots: int) -> Expectation: ...

@@ -38,6 +38,12 @@ class LlamaServer:
         """Whether the job's command line divides the context itself."""
         return parse(job.engine_args).shapes_context
 
+    def stated(self, job: Job) -> tuple[int | None, int | None]:
+        if not self.states_context(job):
+            return None, None
+        context = divide(self.settings(job, 1), trained_context=job.shape.max_context)
+        return context.slots, context.n_ctx_slot
+
     def check(self, job: Job) -> None:
         settings = self.settings(job, 1)
         check_types(job.shape, settings)

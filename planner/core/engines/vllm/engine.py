@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
+from planner.core.engines.vllm.arguments import parse
 from planner.core.engines.vllm.budget import Account, account, budget_of
 from planner.core.engines.vllm.capacity import layout_of
 from planner.core.engines.vllm.expect import expectation
@@ -68,6 +69,10 @@ class Vllm:
 
     def budget(self, job: Job, slots: int) -> MemoryBudget:
         return budget_of(job, slots)
+
+    def stated(self, job: Job) -> tuple[int | None, int | None]:
+        given = parse(job.engine_args)
+        return given.max_num_seqs, given.max_model_len
 
     def capacity(self, job: Job) -> Capacity:
         """The most slots whose conversations fit, all full to the job's context, with `max_num_seqs` set to them.
