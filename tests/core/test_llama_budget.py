@@ -8,6 +8,7 @@ from planner.core.engines.contract import Job
 from planner.core.engines.llama_server import ENGINE
 from planner.core.engines.llama_server.buffers import Buffer, compute_buffer
 from planner.core.engines.llama_server.fit_context import held
+from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.model_shape import ModelShape
 from planner.core.units import GIB, MIB
@@ -235,6 +236,39 @@ def test_saved_prompts_and_snapshots_stand_beside_the_device() -> None:
     assert names["snapshots"].size_bytes == 2 * 2 * 12 * 128 * 8 * 64 * 2 * 2
     off = ENGINE.budget(job(GPT_OSS_20B, "-cram 0 -ctxcp 0", node=Node((card(24),), 64 * GIB), gib=11), 2).ram_lines
     assert [line.name for line in off] == ["outputs"]
+
+
+REMARKED = [
+    ("-c 8192 --mlock", "b11434", ["flag_not_in_version"]),
+    ("-c 8192 --mlock", "b9873", []),
+    ("-c 8192 --frobnicate 3 --twice", "b11434", ["unknown_flag"]),
+    ("-c 163840", "b11434", ["context_above_training"]),
+    ("-c 8192 -md draft.gguf", "b11434", ["draft_not_counted"]),
+    ("-c 8192 --spec-type draft-mtp", "b11434", ["no_draft_layers"]),
+    ("-c 8192 -np 4 -ctk q8_0 -ub 256 -ngl all --metrics", "b11434", []),
+]
+
+
+@pytest.mark.parametrize(("args", "version", "codes"), REMARKED)
+def test_what_a_command_line_cannot_mean_is_said(args: str, version: str, codes: list[str]) -> None:
+    assert [remark.code for remark in ENGINE.capacity(job(QWEN3_8B, args, version=version)).remarks] == codes
+
+
+def test_the_cap_per_slot_is_refused_before_the_build_it_came_with() -> None:
+    with pytest.raises(InputError, match="came with b11010"):
+        ENGINE.check(job(QWEN3_8B, "--kv-unified-per-slot 4096 -np 4", version="b10603"))
+
+
+def test_lines_are_spelled_as_their_build_prints_them() -> None:
+    old, new = ([line.line for line in ENGINE.expect(job(QWEN35_35B, version=build), 4).lines] for build in ("b9672", "b11434"))
+    assert old[0] == "initializing slots, n_slots = 4"
+    assert new[0] == "initializing, n_slots = 4, n_ctx_slot = 8192, kv_unified = 'false'"
+    # b9010 goes on with “), R (f32)”, b11434 with the snapshots.
+    assert "llama_memory_recurrent: size =  251.25 MiB (     4 cells,  40 layers,  4 seqs" in old
+    assert (
+        "llama_memory_recurrent: size =  251.25 MiB (     4 cells,  40 layers,  4 seqs  0 rs_seq), "
+        "R (f32):   11.25 MiB, S (f32):  240.00 MiB, P (f32):    0.00 MiB"
+    ) in new
 
 
 def test_a_class_that_llama_cpp_does_not_convert_is_named() -> None:

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.core.engines.llama_server.cache_types import cache_type
 from planner.core.errors import InputError
-from planner.core.plan import Remark
 from planner.core.units import MAX_TOKENS
 
 MAX_WORDS: Final = 1_000
@@ -47,7 +46,6 @@ class Arguments:
     spec_type: tuple[str, ...] | None = None
     draft_model: str | None = None
     draft_n_max: int | None = None
-    remarks: tuple[Remark, ...] = field(default=())
 
     @property
     def shapes_context(self) -> bool:
@@ -200,4 +198,6 @@ def parse(words: tuple[str, ...]) -> Arguments:
     return Arguments(**found)
 
 
-FIELDS: Final = tuple(item.name for item in fields(Arguments))
+def flags_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags of a command line as they are spelled, each once."""
+    return tuple(dict.fromkeys(flag for flag, _, _ in _flags(words)))

@@ -91,7 +91,7 @@ def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: b
 
         flash attention: n_ubatch × 4 B × activations + n_ubatch × 2 B × Σ cells of the masks
         without:         max(the former without masks, n_ubatch × 4 B × (heads × cells + cells) + 26 B × n_ubatch × n_embd)
-        before b9672:    at least n_ubatch × (4 B × n_vocab + 8 B × n_embd)
+        before b9672:    at least n_ubatch × 4 B × (n_vocab + n_embd), and the masks
 
     On a CPU it agrees with printed buffers within 1 MiB for the families in EXACT, within 12 % without flash
     attention. On a GPU it is an estimate: the same graph, but a pipeline of several keeps `copies` of the masks.
@@ -107,7 +107,7 @@ def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: b
         size = max(4 * tokens * elements, _scores_bytes(shape, tokens, cells))
         why = f"without flash attention {tokens:,} tokens × {shape.attention_heads} heads × {cells:,} cells × 4 B of scores at once"
     if settings.rules.reserves_all_logits:
-        logits = tokens * (4 * shape.vocab_size + 8 * shape.hidden_size)
+        logits = 4 * tokens * (shape.vocab_size + shape.hidden_size) + (masks if settings.flash_attn else 0)
         if logits > size:
             size, why = logits, f"builds before b9672 keep the logits of all {tokens:,} tokens × {shape.vocab_size:,} entries × 4 B"
     exact = settings.flash_attn and not gpu and architecture(shape) in EXACT and not settings.rules.reserves_all_logits

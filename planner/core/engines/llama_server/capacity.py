@@ -1,16 +1,14 @@
 """How many conversations at the full context fit, and the comparison that decides."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from planner.core import units
 from planner.core.engines.contract import Capacity, Job
-from planner.core.engines.llama_server.architecture import architecture
 from planner.core.engines.llama_server.fit_context import held
-from planner.core.engines.llama_server.placement import Placement, place, uses_gpu
+from planner.core.engines.llama_server.placement import Load, Placement, place
+from planner.core.engines.llama_server.remarks import remarks
 from planner.core.engines.llama_server.serving import MAX_SLOTS, Serving
-from planner.core.engines.llama_server.versions import BUILDS
-from planner.core.plan import Remark
 
 Serve = Callable[[int], Serving]
 
@@ -35,8 +33,10 @@ def planned_capacity(job: Job, serve: Serve) -> Capacity:
     """
     if job.cache_memory_bytes is not None:
         return _pool_capacity(job, serve, job.cache_memory_bytes)
-    one = _placed(job, serve(1))
-    remarks = _remarks(job, serve(1), one)
+    settings = serve(1)
+    kept = held(job, settings)
+    one = place(job, settings, kept)
+    told = remarks(job, settings, kept, one)
 
     def holds(slots: int) -> bool:
         placed = one if slots == 1 else _placed(job, serve(slots))
@@ -44,8 +44,8 @@ def planned_capacity(job: Job, serve: Serve) -> Capacity:
 
     slots = _largest(holds, MAX_SLOTS)
     if slots == MAX_SLOTS:
-        return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", remarks)
-    return Capacity(slots, "memory", _inequality(job, serve, slots, one), remarks)
+        return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", told)
+    return Capacity(slots, "memory", _inequality(job, serve, slots, one), told)
 
 
 def _holds(job: Job, placed: Placement) -> bool:
@@ -61,8 +61,7 @@ def _inequality(job: Job, serve: Serve, slots: int, one: Placement) -> str:
     if not one.spills:
         settings = replace(settings, fit=False)
     placed = place(job, settings, held(job, settings))
-    short = placed.ram if placed.cards_hold and placed.ram and placed.ram.spare_bytes < 0 else placed.fullest
-    where = short.device.name if short.device else "main memory"
+    short, where = _short(placed)
     if not short.cache_bytes or short.used_bytes - short.cache_bytes > short.usable_bytes:
         return f"{units.size(short.used_bytes)} of weights, buffers and cache for {_slots(more)}, but {where} has {units.size(short.usable_bytes)}."
     pool = short.usable_bytes - (short.used_bytes - short.cache_bytes)
@@ -73,6 +72,12 @@ def _inequality(job: Job, serve: Serve, slots: int, one: Placement) -> str:
     )
 
 
+def _short(placed: Placement) -> tuple[Load, str]:
+    """What decides, with its name: the fullest card, or the RAM where it is what runs out."""
+    short = placed.ram if placed.cards_hold and placed.ram and placed.ram.spare_bytes < 0 else placed.fullest
+    return short, short.device.name if short.device else "main memory"
+
+
 def _slots(count: int) -> str:
     return f"{count} slot{'s' if count != 1 else ''}"
 
@@ -80,7 +85,9 @@ def _slots(count: int) -> str:
 def _pool_capacity(job: Job, serve: Serve, pool_bytes: int) -> Capacity:
     total = pool_bytes * max(1, len(job.node.devices))
     slots = _largest(lambda n: held(job, serve(n)).size_bytes <= total, MAX_SLOTS)
-    more = held(job, serve(min(slots + 1, MAX_SLOTS))).size_bytes
+    if slots == MAX_SLOTS:
+        return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and the pool has room for all of them.")
+    more = held(job, serve(slots + 1)).size_bytes
     return Capacity(
         slots,
         "memory",
@@ -94,14 +101,11 @@ def stated_capacity(job: Job, serve: Serve) -> Capacity:
     kept = held(job, settings)
     context = kept.context
     placed = place(job, settings, kept)
-    remarks = _remarks(job, settings, placed)
+    told = remarks(job, settings, kept, placed)
     if not _holds(job, placed):
-        load = placed.fullest
+        load, where = _short(placed)
         return Capacity(
-            0,
-            "memory",
-            f"The command line needs {units.size(load.used_bytes)} on the fullest device, and it has {units.size(load.usable_bytes)}.",
-            remarks,
+            0, "memory", f"The command line needs {units.size(load.used_bytes)}, but {where} has {units.size(load.usable_bytes)}.", told
         )
     if context.unified:
         slots = min(context.slots, context.n_ctx // job.context_tokens) if context.n_ctx_slot >= job.context_tokens else 0
@@ -109,51 +113,12 @@ def stated_capacity(job: Job, serve: Serve) -> Capacity:
             slots,
             "engine",
             f"The command line has {context.slots} slots on one pool of {context.n_ctx:,} tokens: room for {slots} × {job.context_tokens:,}.",
-            remarks,
+            told,
         )
     slots = context.slots if context.n_ctx_slot >= job.context_tokens else 0
     return Capacity(
         slots,
         "engine",
         f"The command line has {context.slots} slots of {context.n_ctx_slot:,} tokens for conversations of {job.context_tokens:,}.",
-        remarks,
+        told,
     )
-
-
-def _remarks(job: Job, settings: Serving, placed: Placement) -> tuple[Remark, ...]:
-    return (*_conversion_remarks(job), *_spill_remarks(job, settings, placed))
-
-
-def _conversion_remarks(job: Job) -> Iterator[Remark]:
-    if architecture(job.shape) is None:
-        name = job.shape.architecture or job.shape.model_type or "this model"
-        yield Remark(
-            "not_in_llama_cpp",
-            f"llama.cpp {BUILDS[-1]} converts no model of class {name[:60]}: there may be no GGUF file, and the memory is worked out as for any other.",
-            "model",
-        )
-
-
-def _spill_remarks(job: Job, settings: Serving, placed: Placement) -> Iterator[Remark]:
-    """What the cards do not hold, or would not if the RAM were known."""
-    if not placed.cards_hold and not placed.spills and job.node.ram_bytes is None and uses_gpu(job, settings):
-        placed = place(job, settings, held(job, settings), assume_ram=True)
-        yield Remark("ram_unknown", f"{_spilled_text(job, placed)} Say how much RAM the machine has, and the plan counts on it.", "ram")
-    elif placed.spills and placed.ram:
-        text = _spilled_text(job, placed)
-        if placed.ram.spare_bytes < 0:
-            text += (
-                f" RAM is {units.size(-placed.ram.spare_bytes)} short: the rest would be swapped, and every token would wait for the disk."
-            )
-        yield Remark("spills_to_ram", text, "weights_quant")
-
-
-def _spilled_text(job: Job, placed: Placement) -> str:
-    parts = []
-    if placed.spilled_layers:
-        parts.append(f"{placed.spilled_layers} of {len(job.shape.layers)} layers")
-    if placed.spilled_experts:
-        parts.append(f"the experts of {placed.spilled_experts} layers")
-    what = " and ".join(parts) or "some weights"
-    size = units.size(placed.ram.weights_bytes) if placed.ram else "some memory"
-    return f"With one slot, {what} ({size}) do not fit the cards and go to RAM, whose bandwidth then sets the speed; every further slot sends more."

@@ -7,7 +7,7 @@ from planner.core.engines.contract import Expectation, ExpectedLine, Job
 from planner.core.engines.llama_server.buffers import output_bytes
 from planner.core.engines.llama_server.cache import CacheBuffer, Caches
 from planner.core.engines.llama_server.placement import Placement
-from planner.core.engines.llama_server.serving import Serving
+from planner.core.engines.llama_server.serving import Context, Serving
 from planner.core.units import MIB
 
 
@@ -26,19 +26,29 @@ def _cache_line(buffer: CacheBuffer, settings: Serving) -> str:
 
 
 def _state_line(job: Job, settings: Serving, held: Caches) -> str:
-    """Source: llama.cpp b11434 src/llama-memory-recurrent.cpp, the constructor's summary; the count of layers is the model's."""
+    """The summary of the recurrent memory; the count of layers is the model's. Older builds end it in other ways: there, its beginning.
+
+    Source: llama.cpp b11434 src/llama-memory-recurrent.cpp, the constructor's summary; logs of b9010.
+    """
     r_bytes, s_bytes = sum(row.r_bytes for row in held.state), sum(row.s_bytes for row in held.state)
-    return (
-        f"llama_memory_recurrent: size = {_mib(r_bytes + s_bytes)} MiB ({settings.n_parallel:6d} cells, {len(job.shape.layers):3d} layers, "
-        f"{settings.n_parallel:2d} seqs {settings.state_snapshots:2d} rs_seq), R (f32): {_mib(r_bytes)} MiB, S (f32): {_mib(s_bytes)} MiB"
-    )
+    slots = settings.n_parallel
+    begins = f"llama_memory_recurrent: size = {_mib(r_bytes + s_bytes)} MiB ({slots:6d} cells, {len(job.shape.layers):3d} layers, {slots:2d} seqs"
+    if not settings.rules.prints_snapshots:
+        return begins
+    return f"{begins} {settings.state_snapshots:2d} rs_seq), R (f32): {_mib(r_bytes)} MiB, S (f32): {_mib(s_bytes)} MiB, P (f32): {_mib(0)} MiB"
+
+
+def _slots_line(context: Context, settings: Serving) -> str:
+    if not settings.rules.prints_slot_context:
+        return f"initializing slots, n_slots = {context.slots}"
+    unified = "true" if context.unified else "false"
+    return f"initializing, n_slots = {context.slots}, n_ctx_slot = {context.n_ctx_slot}, kv_unified = '{unified}'"
 
 
 def _lines(job: Job, settings: Serving, held: Caches, placement: Placement) -> Iterator[ExpectedLine]:
     context = held.context
-    unified = "true" if context.unified else "false"
     yield ExpectedLine(
-        f"initializing, n_slots = {context.slots}, n_ctx_slot = {context.n_ctx_slot}, kv_unified = '{unified}'",
+        _slots_line(context, settings),
         "Printed at the usual verbosity: the number of slots, and the tokens one of them may use.",
     )
     yield ExpectedLine(

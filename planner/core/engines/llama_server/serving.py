@@ -104,10 +104,13 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
             f"llama-server serves at most {MAX_SLOTS} slots: {n_parallel:,} are too many.",
             field="engine_args" if job.engine_args else "slots",
         )
+    rules = rules_of(job.version)
+    if given.kv_unified_per_slot and not rules.caps_slots:
+        raise InputError(f"--kv-unified-per-slot came with b11010: llama-server b{rules.build} stops at it.", field="engine_args")
     batch = given.n_batch or job.batch_tokens or DEFAULT_BATCH
     drafts = _drafts(given)
     return Serving(
-        rules=rules_of(job.version),
+        rules=rules,
         n_ctx=n_ctx,
         n_parallel=n_parallel,
         unified=unified,

@@ -27,6 +27,16 @@ class Rules:
         return 256 if self.build < 9873 else 8192
 
     @property
+    def prints_slot_context(self) -> bool:
+        """The line of the slots names their context from b9873 on, and did not in b9672."""
+        return self.build >= 9873
+
+    @property
+    def prints_snapshots(self) -> bool:
+        """The line of the recurrent memory names its snapshots; read in b11434 only."""
+        return self.build >= 11434
+
+    @property
     def caps_slots(self) -> bool:
         """`--kv-unified-per-slot` exists from b11010 on."""
         return self.build >= 11010
