@@ -4,6 +4,7 @@ import pytest
 
 from planner.core.engines.llama_server import ENGINE
 from planner.core.errors import InputError
+from planner.core.readers.hf_config import read_shape
 from planner.core.units import MIB
 from tests.core.llama_models import (
     DEEPSEEK_V3,
@@ -135,6 +136,17 @@ def test_without_flash_attention_values_are_as_wide_as_the_widest_layer() -> Non
     with_flash, without = (ENGINE.expect(job(model, f"-c 4096 -np 1 {args} -fit off"), 1).values["kv"][1] for args in ("", "-fa off"))
     assert without["v_bytes"] == 2 * with_flash["v_bytes"]
     assert without["k_bytes"] == with_flash["k_bytes"]
+
+
+def test_minicpm3_s_latent_attention_is_stored_expanded() -> None:
+    config = {
+        "model_type": "minicpm3", "architectures": ["MiniCPM3ForCausalLM"], "num_hidden_layers": 62, "hidden_size": 2560, "vocab_size": 73448,
+        "num_attention_heads": 40, "num_key_value_heads": 40, "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+        "intermediate_size": 6400, "max_position_embeddings": 32768,
+    }  # fmt: skip
+    kept = ENGINE.expect(job(read_shape(config), "-c 4096 -np 1"), 1).values["kv"]
+    # Source: llama.cpp b11434 src/models/minicpm3.cpp: keys of 64 + 32 and values of 2560 / 40 for every head.
+    assert [(entry["k_bytes"], entry["v_bytes"]) for entry in kept] == [(4096 * 62 * 40 * 96 * 2, 4096 * 62 * 40 * 64 * 2)]
 
 
 REFUSED = [

@@ -40,6 +40,9 @@ def _stored(store: Store, name: str | None) -> Store | None:
     if store.kind == "indexer" and store.tokens_per_row > 1 and name != DEEPSEEK_4:
         # Pooled index keys have a cell for every token all the same, wide enough for the raw and the pooled key.
         return replace(store, key_dim=store.key_dim * _POOLED_INDEX_ROWS.get(name or "", 1), tokens_per_row=1)
+    if store.kind == "latent" and store.expanded and name in EXPANDED_LATENT:
+        heads, key, value = store.expanded
+        return TokenStore("full", heads, key, value)
     if store.window is None:
         return store
     if name not in WINDOWED:
