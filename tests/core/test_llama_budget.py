@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from planner.answer import answer
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server import ENGINE
 from planner.core.engines.llama_server.buffers import Buffer, compute_buffer
@@ -11,6 +12,7 @@ from planner.core.engines.llama_server.fit_context import held
 from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.model_shape import ModelShape
+from planner.core.request import read_request
 from planner.core.units import GIB, MIB
 from tests.core.llama_models import (
     DEEPSEEK_V3,
@@ -274,3 +276,14 @@ def test_lines_are_spelled_as_their_build_prints_them() -> None:
 def test_a_class_that_llama_cpp_does_not_convert_is_named() -> None:
     shape: ModelShape = replace(job(QWEN3_8B).shape, model_type="jet_nemotron", architecture="JetNemotronForCausalLM")
     assert [remark.code for remark in ENGINE.capacity(job(shape)).remarks] == ["not_in_llama_cpp"]
+
+
+def test_what_the_cards_do_not_hold_is_in_the_flags() -> None:
+    def flags(**asked: object) -> dict[str | None, str | None]:
+        request = read_request({"model": "Qwen/Qwen3-30B-A3B", "engine": "llama-server", "slots": 2, **asked})
+        return {setting.flag: setting.value for setting in answer(request, None).hand_over.settings}
+
+    whole, spilled = flags(gpu_memory="48GiB"), flags(gpu_memory="12GiB", ram="32GiB")
+    assert (whole["--gpu-layers"], "--n-cpu-moe" in whole) == ("all", False)
+    assert (spilled["--gpu-layers"], 0 < int(spilled["--n-cpu-moe"] or 0) <= 48) == ("all", True)
+    assert int(flags(model="Qwen/Qwen3-8B", gpu_memory="4GiB", ram="32GiB")["--gpu-layers"] or 0) <= 36

@@ -50,13 +50,15 @@ class Placement:
     """The loads of all cards (or of the RAM of a machine without one) and what went to RAM instead.
 
     `ram` holds what the cards do not: layers, experts, cache. `spilled_layers` counts whole layers there,
-    `spilled_experts` layers whose experts alone are there.
+    `spilled_experts` layers whose experts alone are there; `n_gpu_layers` and `n_cpu_moe` say the same as llama-server's options.
     """
 
     cards: tuple[Load, ...]
     ram: Load | None
     spilled_layers: int = 0
     spilled_experts: int = 0
+    n_gpu_layers: int = 0
+    n_cpu_moe: int = 0
 
     @property
     def fullest(self) -> Load:
@@ -190,7 +192,7 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
             cache_bytes=cache,
             compute=buffer if left else None,
         )
-    return Placement(cards=loads, ram=ram, spilled_layers=len(left), spilled_experts=experts)
+    return Placement(loads, ram, spilled_layers=len(left), spilled_experts=experts, n_gpu_layers=gpu_layers, n_cpu_moe=experts_in_ram)
 
 
 def _cut_through(job: Job, settings: Serving, held: Caches) -> Placement:

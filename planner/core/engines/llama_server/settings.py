@@ -11,6 +11,9 @@ from planner.core.engines._flags import VersionFlags, load_flags
 from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
 from planner.core.engines.contract import Job, Setting
+from planner.core.engines.llama_server.fit_context import held
+from planner.core.engines.llama_server.placement import place
+from planner.core.engines.llama_server.serving import serving
 from planner.core.plan import Plan
 from planner.core.units import GIB, MIB
 
@@ -179,13 +182,7 @@ def _host_ram(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
 
 def _devices(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
     if job.node.has_gpu:
-        yield from flags.setting(
-            "--gpu-layers",
-            "all",
-            why=f"All {len(plan.model.shape.layers)} layers, {units.gib(job.weights.size_bytes)} of weights, are planned on the GPU.",
-            breaks="Under auto, layers move to the CPU when memory is short, and every answer slows down; so the start fails instead.",
-            source="device",
-        )
+        yield from _gpu_layers(plan, job, flags)
         return
     yield from flags.setting(
         "--load-mode",
@@ -194,6 +191,31 @@ def _devices(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
         breaks="Without it the kernel may drop weights under pressure and read them from the disk again.",
         source="ram",
     )
+
+
+def _gpu_layers(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
+    """All layers on the GPU, or as many as the plan has room for beside what it sends to RAM."""
+    started = serving(job, plan.fit.slots)
+    placed = place(job, started, held(job, started))
+    layers = len(plan.model.shape.layers)
+    whole = not placed.spilled_layers
+    yield from flags.setting(
+        "--gpu-layers",
+        "all" if whole else placed.n_gpu_layers,
+        why=f"All {layers} layers, {units.gib(job.weights.size_bytes)} of weights, are planned on the GPU."
+        if whole
+        else f"The GPU holds {layers - placed.spilled_layers} of {layers} layers and the output; the others do not fit and stay in RAM.",
+        breaks="Under auto, layers move to the CPU when memory is short, and every answer slows down; so the start fails instead.",
+        source="device",
+    )
+    if placed.spilled_experts:
+        yield from flags.setting(
+            "--n-cpu-moe",
+            placed.n_cpu_moe,
+            why=f"The experts of the first {placed.n_cpu_moe} layers do not fit beside the rest: in RAM they cost the least speed.",
+            breaks="Fewer: the GPU's memory does not hold them, and the start fails.",
+            source="weights_quant",
+        )
 
 
 def _served(job: Job, place: Place, flags: VersionFlags) -> Iterator[Setting]:
