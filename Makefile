@@ -14,6 +14,7 @@ run: .venv/run
 
 test: .venv/dev
 	sh scripts/install_chromium.sh
+	sh scripts/install_shellcheck.sh
 	DEBUG=0 $(PY) -m pytest $(ARGS)
 
 check: .venv/dev

@@ -40,11 +40,15 @@ PLANS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 
+# The files beside the unit have golden files of their own (test_pack.py): they repeat what is here in other syntaxes.
+BESIDE = ("check.sh", "run.sh", "load-test.sh", "compose.yaml", "config.yaml", "nginx/conf.d")
+
 
 def shown(done: HandOver) -> str:
-    """The whole hand-over as one text."""
+    """The hand-over as one text: settings for systemd, and the steps."""
     parts = [f"$ {done.command}\n"]
-    parts += [f"==== {file.path} ({file.mode:04o}): {file.why}\n{file.content}" for file in done.files]
+    files = [file for file in done.files if not any(name in file.path for name in BESIDE)]
+    parts += [f"==== {file.path} ({file.mode:04o}): {file.why}\n{file.content}" for file in files]
     for title, steps in (("apply", done.apply), ("verify", done.verify), ("undo", done.undo)):
         parts.append(f"==== {title}\n" + "\n".join(_step(steps)))
     return "\n".join([*parts, ""])

@@ -167,7 +167,7 @@ def test_every_file_begins_with_engine_version_and_plan(name: str) -> None:
     plan, job = situations.plan(name)
     done = ENGINES[name].hand_over(plan, job, PrintsOneLine(), origin="https://plans.example.org/?users=20")  # type: ignore[arg-type]
     for file in done.files:
-        first = file.content.split("\n\n")[0]
+        first = file.content.removeprefix("#!/bin/sh\n").split("\n\n")[0]
         assert first.startswith(f"# {plan.engine.title} {plan.engine.version}")
         assert "https://plans.example.org/?users=20" in first
         assert "20 users" in first

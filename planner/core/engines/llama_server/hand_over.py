@@ -5,9 +5,11 @@ from typing import Final
 from planner.core import units
 from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
+from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
-from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
+from planner.core.engines.llama_server.container import container
 from planner.core.engines.llama_server.settings import given, model_file, served_from_hub, settings
 from planner.core.plan import Plan
 
@@ -31,7 +33,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
     return HandOver(
         settings=chosen,
         command=_shell.command(["llama-server", *(word for setting in chosen for word in _arguments.words(setting))]),
-        files=files,
+        files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
         apply=_apply(plan, job, place, files),
         verify=(
             _steps.syntax(DAEMON),
@@ -91,6 +93,26 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         File(DAEMON.drop_in_path, drop_in, "The settings of this plan; with an existing unit it is all you need."),
         File(DAEMON.secrets_path, secrets, "Keys, outside the unit.", mode=0o600),
     )
+
+
+def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], expect: Expectation, *, origin: str) -> tuple[File, ...]:
+    """The files of the same plan for other ways to run it, and those that check it."""
+    port = place.port or PORT
+    service = Service(
+        daemon=DAEMON,
+        place=place,
+        port=port,
+        program=("llama-server",),
+        settings=chosen,
+        by_variable=True,
+        model=place.name,
+        health="/health",
+        has_queue_limit=False,
+        benched_by_vllm=False,
+        start=_unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds, downloads=served_from_hub(place)),
+        expect=expect,
+    )
+    return pack(plan, service, container(plan, job, place, chosen, port=port), head=_reasons.head(plan, origin=origin))
 
 
 def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:

@@ -4,9 +4,11 @@ from typing import Final
 
 from planner.core import units
 from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Section, unit
-from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
+from planner.core.engines.ollama.container import container
 from planner.core.engines.ollama.settings import PORT, settings
 from planner.core.errors import InputError
 from planner.core.plan import Plan
@@ -27,7 +29,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
     return HandOver(
         settings=chosen,
         command=_shell.command(["ollama", "serve"], variables),
-        files=files,
+        files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
         apply=_apply(place, files),
         verify=(
             _steps.syntax(DAEMON),
@@ -83,6 +85,28 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
     if place.path is not None:
         files.append(_modelfile(place, place.path, job))
     return tuple(files)
+
+
+def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], expect: Expectation, *, origin: str) -> tuple[File, ...]:
+    """The files of the same plan for other ways to run it, and those that check it."""
+    port = place.port or PORT
+    service = Service(
+        daemon=DAEMON,
+        place=place,
+        port=port,
+        program=("ollama", "serve"),
+        settings=chosen,
+        by_variable=True,
+        model=model_name(place),
+        health="/api/version",
+        has_queue_limit=True,
+        benched_by_vllm=False,
+        has_keys=False,
+        only_local_names=True,
+        start=_unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds),
+        expect=expect,
+    )
+    return pack(plan, service, container(plan, place, chosen, port=port), head=_reasons.head(plan, origin=origin))
 
 
 def _modelfile(place: Place, path: str, job: Job) -> File:

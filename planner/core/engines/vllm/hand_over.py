@@ -4,9 +4,12 @@ from typing import Final
 
 from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
+from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
-from planner.core.engines.contract import Engine, File, HandOver, Job, Setting, Step
+from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
+from planner.core.engines.vllm.config_file import config_file
+from planner.core.engines.vllm.container import container
 from planner.core.engines.vllm.settings import READY_SECONDS, given, settings
 from planner.core.plan import Plan
 
@@ -29,7 +32,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
     return HandOver(
         settings=chosen,
         command=_shell.command(["vllm", "serve", place.model, *words], _arguments.variables(s for s in chosen if s.flag is None)),
-        files=files,
+        files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
         apply=_apply(plan, place, files),
         verify=(
             _steps.syntax(DAEMON),
@@ -89,6 +92,30 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         File(DAEMON.unit_path, full, "A new service with everything in it."),
         File(DAEMON.drop_in_path, drop_in, "Instead of the unit, where the machine has one for vLLM already."),
         File(DAEMON.secrets_path, secrets, "Keys, outside the unit.", mode=0o600),
+    )
+
+
+def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], expect: Expectation, *, origin: str) -> tuple[File, ...]:
+    """The files of the same plan for other ways to run it, and those that check it."""
+    head = _reasons.head(plan, origin=origin)
+    port = place.port or PORT
+    service = Service(
+        daemon=DAEMON,
+        place=place,
+        port=port,
+        program=("vllm", "serve", place.model),
+        settings=chosen,
+        by_variable=False,
+        model=place.name,
+        health="/health",
+        has_queue_limit=any(setting.flag in {"--max-num-queued-reqs", "--max-num-queued-tokens"} for setting in chosen),
+        benched_by_vllm=True,
+        start=_unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds),
+        expect=expect,
+    )
+    return (
+        config_file(place, chosen, head=head, path=service.path("config.yaml")),
+        *pack(plan, service, container(plan, place, chosen, port=port), head=head),
     )
 
 
