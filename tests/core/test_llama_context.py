@@ -6,6 +6,8 @@ from planner.core.engines.llama_server import ENGINE
 from planner.core.engines.llama_server.arguments import parse
 from planner.core.engines.llama_server.versions import BUILDS, rules_of
 from planner.core.errors import InputError
+from planner.core.readers.gguf_shape import read_gguf_shape
+from planner.core.readers.hf_config import read_shape
 from tests.core.llama_models import GPT_OSS_20B, QWEN3_8B, gguf, heads, job
 
 GEMMA_2B = gguf("gemma", 18, 2048, 8, 1, context_length=8192, vocab_size=256_000, **heads(256))
@@ -83,6 +85,46 @@ def test_every_spelling_of_a_flag_is_read(line: str, field: str | None, value: o
             parse(tuple(line.split()))
     else:
         assert getattr(parse(tuple(line.split())), field) == value
+
+
+VARIABLES = [
+    ("LLAMA_ARG_CTX_SIZE=4096", "n_ctx", 4096),
+    ("LLAMA_ARG_CTX_SIZE=4096 llama-server -c 8192", "n_ctx", 8192),
+    ('Environment="LLAMA_ARG_N_PARALLEL=2"', "n_parallel", 2),
+    ("LLAMA_ARG_KV_UNIFIED=1 LLAMA_ARG_NO_KV_UNIFIED=0", "kv_unified", False),
+    ("LLAMA_ARG_FLASH_ATTN=on", "flash_attn", "on"),
+    ("LLAMA_ARG_CACHE_TYPE_K=q8_0", "type_k", "q8_0"),
+    ("LLAMA_ARG_TYPO=3 LLAMA_API_KEY=secret", "n_ctx", None),
+]
+
+
+@pytest.mark.parametrize(("line", "field", "value"), VARIABLES)
+def test_variables_count_and_flags_win_over_them(line: str, field: str, value: object) -> None:
+    assert getattr(parse(tuple(line.split())), field) == value
+
+
+@pytest.mark.parametrize("line", ["LLAMA_ARG_KV_UNIFIED=maybe", "LLAMA_ARG_N_PARALLEL=auto", "LLAMA_ARG_CTX_SIZE=8k"])
+def test_a_variable_the_server_cannot_read_is_refused(line: str) -> None:
+    with pytest.raises(InputError, match="LLAMA_ARG_"):
+        parse((line,))
+
+
+def test_a_recurrent_model_has_the_context_its_converter_writes() -> None:
+    model = gguf("mamba2", 4, 1024, 0, 0, ssm__conv_kernel=4, ssm__inner_size=2048, ssm__state_size=128, ssm__group_count=1)
+    stateless = {key: value for key, value in model.items() if "context" not in key}
+    assert ENGINE.expect(job(stateless, "-c 0 -np 1"), 1).values["n_ctx"] == 2**20
+
+
+def test_cohere_s_window_is_taken_as_the_file_has_it_from_either_file() -> None:
+    config = {
+        "model_type": "cohere2", "architectures": ["Cohere2ForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096, "vocab_size": 256_000,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "sliding_window": 4096, "sliding_window_pattern": 4,
+        "intermediate_size": 14_336, "max_position_embeddings": 132_096,
+    }  # fmt: skip
+    model = gguf("cohere2", 32, 4096, 32, 8, attention__sliding_window=4096, **heads(128))
+    for shape in (read_shape(config), read_gguf_shape(model)):
+        kept = ENGINE.expect(job(shape, "-c 16384 -np 1"), 1).values["kv"]
+        assert [(entry["cells"], entry["layers"]) for entry in kept] == [(16_384, 8), (4608, 24)]
 
 
 def test_a_command_line_without_end_is_refused() -> None:

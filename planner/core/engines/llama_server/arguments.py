@@ -156,6 +156,15 @@ _SWITCHES: Final[Mapping[str, tuple[str, bool]]] = {
     "-cmoe": ("cpu_moe", True), "--cpu-moe": ("cpu_moe", True),
 }  # fmt: skip
 _FLASH: Final = {"-fa", "--flash-attn"}
+# Variables that say the same, by the flag they stand for. A boolean one is a switch with on or off.
+_VARIABLES: Final = {
+    "CTX_SIZE": "-c", "N_PARALLEL": "-np", "KV_UNIFIED_PER_SLOT": "--kv-unified-per-slot", "BATCH": "-b", "UBATCH": "-ub",
+    "CACHE_TYPE_K": "-ctk", "CACHE_TYPE_V": "-ctv", "FLASH_ATTN": "-fa", "FIT": "-fit", "FIT_TARGET": "-fitt", "FIT_CTX": "-fitc",
+    "N_GPU_LAYERS": "-ngl", "SPLIT_MODE": "-sm", "TENSOR_SPLIT": "-ts", "DEVICE": "-dev", "N_CPU_MOE": "-ncmoe", "CACHE_RAM": "-cram",
+    "CTX_CHECKPOINTS": "-ctxcp", "SPEC_TYPE": "--spec-type", "SPEC_DRAFT_MODEL": "-md", "SPEC_DRAFT_N_MAX": "--spec-draft-n-max",
+}  # fmt: skip
+_BOOLEANS: Final = {"KV_UNIFIED": "kv_unified", "SWA_FULL": "swa_full", "KV_OFFLOAD": "kv_offload", "CPU_MOE": "cpu_moe"}
+_ASSIGNMENT: Final = re.compile(r"(?:Environment=)?\"?LLAMA_ARG_([A-Z_]+)=([^\"]*)\"?", re.ASCII)
 _FLAG: Final = re.compile(r"--?[A-Za-z]")
 
 
@@ -176,14 +185,31 @@ def _value(flag: str, own: str | None, following: str | None) -> str:
     return value
 
 
+def _variables(words: tuple[str, ...]) -> dict[str, Any]:
+    """What `LLAMA_ARG_…=value` words set; a NO_ variable switches off whatever its value. Source: common/arg.cpp, get_value_from_env."""
+    found: dict[str, Any] = {}
+    for match in filter(None, map(_ASSIGNMENT.fullmatch, words)):
+        name, value = match[1], match[2].strip()
+        if name in _BOOLEANS:
+            found[_BOOLEANS[name]] = _switch(f"LLAMA_ARG_{name}", value)
+        elif name.removeprefix("NO_") in _BOOLEANS:
+            found[_BOOLEANS[name.removeprefix("NO_")]] = False
+        elif name == "FLASH_ATTN":
+            found["flash_attn"] = _flash("LLAMA_ARG_FLASH_ATTN", value)
+        elif name in _VARIABLES:
+            field, read = _VALUES[_VARIABLES[name]]
+            found[field] = read(f"LLAMA_ARG_{name}", value)
+    return found
+
+
 def parse(words: tuple[str, ...]) -> Arguments:
-    """The command line's values. Later flags win, as in llama-server; flags without influence on memory are passed over.
+    """The command line's values. Later flags win, and flags over variables; those without influence on memory are passed over.
 
     Raises InputError for a value that llama-server would refuse. Source: llama.cpp b11434 common/arg.cpp.
     """
     if len(words) > MAX_WORDS:
         raise InputError(f"The command line has more than {MAX_WORDS:,} words: paste only llama-server's own.", field="engine_args")
-    found: dict[str, Any] = {}
+    found = _variables(words)
     for flag, own, following in _flags(words):
         if flag in _FLASH:
             stated = own if own is not None else following

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.cache import Caches, caches
+from planner.core.engines.llama_server.layout import trained_context
 from planner.core.engines.llama_server.placement import place
 from planner.core.engines.llama_server.serving import CELL_PADDING, Serving, divide
 
 
 def _held(job: Job, settings: Serving) -> Caches:
-    return caches(job.shape, settings, divide(settings, trained_context=job.shape.max_context))
+    return caches(job.shape, settings, divide(settings, trained_context=trained_context(job.shape)))
 
 
 def held(job: Job, settings: Serving) -> Caches:

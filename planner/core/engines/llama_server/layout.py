@@ -23,6 +23,7 @@ _EXAONE_4_LAYERS: Final = 64
 _GEMMA_3N_OWNERS: Final = 20
 # src/llama-hparams.h, indexer_kpool_row; src/models/qwen4exp.cpp.
 _POOLED_INDEX_ROWS: Final = {"glm5-next": 3, "qwen4exp": 2}
+_RECURRENT_CONTEXT: Final = 2**20
 # src/models/llama4.cpp, n_swa.
 _LLAMA_4_CHUNK: Final = 8192
 
@@ -30,6 +31,15 @@ _LLAMA_4_CHUNK: Final = 8192
 def keeps_stream_per_slot(shape: ModelShape) -> bool:
     """DeepSeek-V4's caches have a stream per sequence even when unified. Source: src/llama-kv-cache-dsv4.cpp, unified_raw."""
     return architecture(shape) == DEEPSEEK_4
+
+
+def trained_context(shape: ModelShape) -> int | None:
+    """Tokens the file says the model was trained for; the converter writes 2^20 where a recurrent model states none.
+
+    Source: llama.cpp b11434 conversion/mamba.py, rwkv.py, add_context_length.
+    """
+    recurrent = all(isinstance(store, StateStore) for store in shape.stores())
+    return shape.max_context or (_RECURRENT_CONTEXT if recurrent else None)
 
 
 def _stored(store: Store, name: str | None) -> Store | None:

@@ -12,7 +12,7 @@ from planner.core.engines.llama_server.capacity import planned_capacity, stated_
 from planner.core.engines.llama_server.expectation import expectation
 from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.hand_over import hand_over
-from planner.core.engines.llama_server.layout import stored_layers, widest_value
+from planner.core.engines.llama_server.layout import stored_layers, trained_context, widest_value
 from planner.core.engines.llama_server.placement import Placement, place
 from planner.core.engines.llama_server.serving import Serving, divide, serving
 from planner.core.engines.llama_server.versions import BUILDS
@@ -41,13 +41,13 @@ class LlamaServer:
     def stated(self, job: Job) -> tuple[int | None, int | None]:
         if not self.states_context(job):
             return None, None
-        context = divide(self.settings(job, 1), trained_context=job.shape.max_context)
+        context = divide(self.settings(job, 1), trained_context=trained_context(job.shape))
         return context.slots, context.n_ctx_slot
 
     def check(self, job: Job) -> None:
         settings = self.settings(job, 1)
         check_types(job.shape, settings)
-        divide(settings, trained_context=job.shape.max_context)
+        divide(settings, trained_context=trained_context(job.shape))
 
     def cache_types(self, job: Job) -> tuple[str, str]:
         settings = self.settings(job, 1)

@@ -7,6 +7,7 @@ from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.architecture import architecture
 from planner.core.engines.llama_server.arguments import flags_of
 from planner.core.engines.llama_server.cache import Caches
+from planner.core.engines.llama_server.layout import trained_context
 from planner.core.engines.llama_server.placement import Placement, place, uses_gpu
 from planner.core.engines.llama_server.serving import Serving
 from planner.core.engines.llama_server.settings import FLAGS
@@ -53,7 +54,7 @@ def _flags(job: Job, settings: Serving) -> Iterator[Remark]:
 
 
 def _context(job: Job, settings: Serving, held: Caches) -> Iterator[Remark]:
-    trained, context = job.shape.max_context, held.context
+    trained, context = trained_context(job.shape), held.context
     if trained and context.n_ctx_seq > trained:
         yield Remark(
             "context_above_training",
