@@ -86,6 +86,8 @@
       } else if (event.key === "Enter" && active >= 0) {
         event.preventDefault();
         take(list.children[active].dataset.value);
+      } else if (event.key === "Enter") {
+        close();
       } else if (event.key === "Escape" && !list.hidden) {
         event.preventDefault();
         close();

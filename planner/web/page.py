@@ -60,10 +60,10 @@ def _latencies(plan: Plan) -> list[tuple[str, Percentiles]]:
 
 
 def _summary(outcome: Outcome) -> str:
-    """The inputs in one line, for a phone: `Qwen3-8B · GeForce RTX 4090 · 20 users · 8,192 tokens`."""
+    """The inputs in one line, for a phone: `Qwen3-8B · RTX 4090 · 20 users · 8k`."""
     if outcome.answer is None:
         return " · ".join(outcome.typed.get(name, "")[:40] for name in ("model", "device") if outcome.typed.get(name)) or "Inputs"
     plan = outcome.answer.plan
     name = plan.model.id.rpartition("/")[2]
     people = "1 user" if plan.workload.users == 1 else f"{plan.workload.users:,} users"
-    return f"{name} · {plan.node.title} · {people} · {units.trimmed(plan.request.context / 1024, 1)}k"
+    return f"{name} · {plan.node.title.replace('GeForce ', '')} · {people} · {units.trimmed(plan.request.context / 1024, 1)}k"

@@ -60,6 +60,7 @@ def test_every_reference_has_its_target(client: Client) -> None:
     for attribute in ("for", "aria-labelledby", "aria-describedby", "popovertarget", "data-copy", "list"):
         assert set(re.findall(rf'\s{attribute}="([^"]+)"', page)) <= ids, attribute
     assert {name.removeprefix("#") for name in re.findall(r'href="(#[^"]+)"', page)} <= ids
+    assert set(re.findall(r'href="/glossary/#([^"]+)"', page)) <= {term.slug for term in TERMS}
 
 
 def test_an_unknown_address_has_a_way_on(client: Client, text_of: TextOf) -> None:
@@ -108,8 +109,5 @@ def test_the_curve_falls_as_the_context_grows_and_has_its_table(client: Client) 
 )
 def test_every_file_a_page_loads_is_served(client: Client, name: str) -> None:
     response = client.get(f"/static/{name}")
-    try:
-        assert response.status_code == 200
-        assert any(response.streaming_content)
-    finally:
-        response.close()
+    assert response.status_code == 200
+    assert b"".join(response.streaming_content), "read to its end, which closes the file"
