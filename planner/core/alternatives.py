@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from planner.core import catalog, units
@@ -16,6 +17,8 @@ from planner.core.request import PlanRequest
 _SHORTEST_CONTEXT: Final = 1024
 _CONTEXT_STEP: Final = 256
 _MOST: Final = 3
+# Models tried before it is given up: each is a plan of its own.
+_MOST_MODELS: Final = 12
 
 Changes = dict[str, Any]
 Try = Callable[[Changes], Draft | None]
@@ -41,7 +44,7 @@ def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alte
         alternative = make(now, tried)
         if alternative and alternative.slots_that_fit > now.fit.slots_that_fit:
             found.append(alternative)
-    if len(found) < _MOST and now.fit.verdict == "does_not_fit":
+    if now.fit.verdict == "does_not_fit" and not any(a.slots_that_fit >= now.fit.slots_needed for a in found):
         found.extend(_smaller_models(request, now))
     found.sort(key=lambda alternative: alternative.slots_that_fit < now.fit.slots_needed)
     return tuple(replace(each, changes=(*each.changes, ("engine", now.engine.name))) for each in found[:_MOST])
@@ -130,13 +133,12 @@ def _smaller_models(request: PlanRequest, now: Draft) -> Iterator[Alternative]:
     """The largest catalogue model, of the same maker where there is one, that this machine serves to these people."""
     size = now.job.weights.size_bytes
     maker = request.model.partition("/")[0].lower()
-    entries = sorted(catalog.models().values(), key=lambda m: (not m.id.lower().startswith(maker + "/"), -(m.parameters or 0)))
-    for entry in entries:
+    smaller = [entry for entry in catalog.models().values() if _least_bytes(entry) < min(size, now.job.node.memory_bytes)]
+    smaller.sort(key=lambda entry: (not entry.id.lower().startswith(maker + "/"), -entry.parameters))
+    for entry in smaller[:_MOST_MODELS]:
         changes: Changes = {"model": entry.id, "config": None, "revision": None, "weights_size": None, "bytes_per_token": None}
         try:
-            shape = read_shape(entry.config)
-            smaller = Source(entry.id, None, shape, parameter_count(entry.config), entry.source)
-            then = draft(request.model_copy(update=changes), smaller, now.engine)
+            then = draft(request.model_copy(update=changes), _catalog_source(entry.id), now.engine)
         except InputError:
             continue
         if then.job.weights.size_bytes < size and then.fit.verdict != "does_not_fit":
@@ -147,3 +149,14 @@ def _smaller_models(request: PlanRequest, now: Draft) -> Iterator[Alternative]:
                 changes=tuple(changes.items()),
             )
             return
+
+
+def _least_bytes(entry: catalog.CatalogModel) -> int:
+    """Below this a model's weights cannot be: half a byte per parameter. It only saves trying what cannot fit."""
+    return entry.parameters // 2
+
+
+@cache
+def _catalog_source(model_id: str) -> Source:
+    entry = catalog.models()[model_id]
+    return Source(entry.id, None, read_shape(entry.config), parameter_count(entry.config), entry.source)

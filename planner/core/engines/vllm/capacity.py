@@ -100,9 +100,13 @@ class Pool:
 
 
 def pool_of(layout: Layout, stage_bytes: tuple[int, ...]) -> Pool:
-    """The pool that `stage_bytes` (cache memory of one GPU of each stage) holds."""
-    blocks = [max(0, size) // block for size, block in zip(stage_bytes, layout.stage_block_bytes, strict=True)]
-    stage = min(range(len(blocks)), key=blocks.__getitem__)
+    """The pool that `stage_bytes` (cache memory of one GPU of each stage) holds.
+
+    A stage whose layers all read other layers' caches stores nothing, and bounds nothing.
+    """
+    sizes = enumerate(zip(stage_bytes, layout.stage_block_bytes, strict=True))
+    blocks = {stage: max(0, size) // block for stage, (size, block) in sizes if block}
+    stage = min(blocks, key=blocks.__getitem__)
     return Pool(layout=layout, num_blocks=layout.serving.num_gpu_blocks_override or blocks[stage], stage=stage)
 
 
