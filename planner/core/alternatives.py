@@ -27,9 +27,10 @@ Try = Callable[[Changes], Draft | None]
 def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alternative, ...]:
     """Up to three changes, smallest first, that bring more slots; none where the plan fits already.
 
-    Each was tried out on the plan's engine and asks for it by name, so that what it promises is what it gives.
+    Each was tried out on the plan's engine and asks for it by name, so that what it promises is what it gives. A command
+    line or a known cache pool describes a server as it is: there the plan's inputs are not what to change.
     """
-    if now.fit.verdict == "fits" or now.capacity.limit == "engine":
+    if now.fit.verdict == "fits" or now.capacity.limit == "engine" or request.engine_args or request.cache_memory:
         return ()
 
     def tried(changes: Changes) -> Draft | None:

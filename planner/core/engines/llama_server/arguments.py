@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from planner.core.engines.llama_server.cache_types import cache_type
@@ -202,6 +203,7 @@ def _variables(words: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=256)
 def parse(words: tuple[str, ...]) -> Arguments:
     """The command line's values. Later flags win, and flags over variables; those without influence on memory are passed over.
 

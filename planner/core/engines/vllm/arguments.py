@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Final
 
 from planner.core.errors import InputError
@@ -162,6 +163,7 @@ def _is_flag(word: str) -> bool:
     return re.match(r"--?[A-Za-z]", word) is not None
 
 
+@lru_cache(maxsize=256)
 def parse(words: tuple[str, ...]) -> Arguments:
     """The command line's values. Later flags win, as in argparse.
 
