@@ -37,7 +37,7 @@ def read_given(words: Sequence[str], flags: VersionFlags) -> Given:
     """
     settings: list[Setting] = []
     left_out: list[str] = []
-    for spelling, value in _options(words, flags):
+    for spelling, value in options(words, flags):
         kept = list(_kept(spelling, value, flags))
         settings += kept
         if not kept:
@@ -63,7 +63,7 @@ def _key(setting: Setting) -> str:
     return re.sub(r"^--no-", "--", setting.flag or setting.env or "")
 
 
-def _options(words: Sequence[str], flags: VersionFlags) -> Iterator[tuple[str, str | None]]:
+def options(words: Sequence[str], flags: VersionFlags) -> Iterator[tuple[str, str | None]]:
     """(spelling, value) of every option; the value of a bare switch is None."""
     rest = list(words)
     while rest:
