@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.hub_address import HubAddress, normalize_id, read_address, read_filename, read_revision
-from planner.hub_errors import HubError
+from planner.hub.address import HubAddress, normalize_id, read_address, read_filename, read_revision
+from planner.hub.errors import HubError
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from planner import hub_cache
-from planner.hub_cache import Cache
+from planner.hub import cache as hub_cache
+from planner.hub.cache import Cache
 
 
 def test_the_least_recently_used_answer_leaves_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from planner.core.errors import InputError
 from planner.hub import Hub, HubError
-from planner.hub_wire import Deadline, within
+from planner.hub.wire import Deadline, within
 from tests.hub import stand_in
 from tests.hub.stand_in import COMMIT, Fault, Repo, StandIn
 
@@ -150,8 +150,8 @@ def test_a_repository_without_a_config(server: StandIn, hub: Hub) -> None:
         (stand_in.end_early, "ended_early", "ended early"),
         (stand_in.too_short_a_length, "not_json", "not a JSON object"),
         (stand_in.zipped, "encoding", "not asked for"),
-        (stand_in.endless, "too_large", "larger than 1 MiB"),
-        (stand_in.body(b" " * 2_000_000), "too_large", "larger than 1 MiB"),
+        (stand_in.endless, "too_large", "larger than 4 MiB"),
+        (stand_in.body(b" " * 5_000_000), "too_large", "larger than 4 MiB"),
         (stand_in.body(b"<!doctype html><title>Sign in</title>"), "not_json", "not a JSON object"),
         (stand_in.body(b"[1, 2]"), "not_json", "not a JSON object"),
         (stand_in.body(b"\xff\xfe\x00"), "not_json", "not a JSON object"),

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from planner import hub_wire
-from planner.hub_errors import HubError
-from planner.hub_wire import Answer, Ask, Deadline, get, is_public
+from planner.hub import wire
+from planner.hub.errors import HubError
+from planner.hub.wire import Answer, Ask, Deadline, get, is_public
 
 HOME = "https://huggingface.co/a/b/resolve/main/model.safetensors"
 Pages = dict[str, httpx2.Response]
@@ -30,7 +30,7 @@ def ask(pages: Pages, *, leave_host: bool = True, seen: list[httpx2.Request] | N
 
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_wire, "is_public", lambda host: host.endswith(".hf.co"))
+    monkeypatch.setattr(wire, "is_public", lambda host: host.endswith(".hf.co"))
 
 
 @pytest.mark.usefixtures("public")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from planner.hub_errors import HubError
+from planner.hub.errors import HubError
 
 # The public Hub's own names; a mirror's pages link to them, and people paste those links.
 PUBLIC_HOSTS: Final = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})

@@ -12,9 +12,9 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from planner import hub_errors
-from planner.hub_address import PUBLIC_HOSTS
-from planner.hub_errors import HubError
+from planner.hub import errors
+from planner.hub.address import PUBLIC_HOSTS
+from planner.hub.errors import HubError
 
 MAX_REDIRECTS: Final = 5
 # An abandoned call (a name server that never answers) holds its place until the system gives up on it.
@@ -44,7 +44,7 @@ class Deadline:
         """Seconds left. Raises HubError when there are none."""
         left = self.left()
         if left <= 0:
-            raise hub_errors.timed_out(host, self.seconds)
+            raise errors.timed_out(host, self.seconds)
         return left
 
 
@@ -80,15 +80,15 @@ def within(deadline: Deadline, host: str, call: Callable[[], _T]) -> _T:
     can be left behind. Their number is bounded.
     """
     if not _places.acquire(timeout=max(0.0, deadline.left())):
-        raise hub_errors.timed_out(host, deadline.seconds)
+        raise errors.timed_out(host, deadline.seconds)
     results: list[_T] = []
-    errors: list[BaseException] = []
+    failures: list[BaseException] = []
 
     def run() -> None:
         try:
             results.append(call())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
-            errors.append(error)
+            failures.append(error)
         finally:
             _places.release()
 
@@ -97,9 +97,9 @@ def within(deadline: Deadline, host: str, call: Callable[[], _T]) -> _T:
     thread.join(max(0.0, deadline.left()))
     if results:
         return results[0]
-    if errors:
-        raise errors[0]
-    raise hub_errors.timed_out(host, deadline.seconds)
+    if failures:
+        raise failures[0]
+    raise errors.timed_out(host, deadline.seconds)
 
 
 def get(client: httpx2.Client, ask: Ask, *, headers: Mapping[str, str], deadline: Deadline) -> Answer:
@@ -124,12 +124,12 @@ def get(client: httpx2.Client, ask: Ask, *, headers: Mapping[str, str], deadline
                 body = b"" if response.status_code >= 400 else _body(response, ask, deadline, host)
                 return Answer(response.status_code, dict(response.headers), body, moved=hop > 0)
         except httpx2.TimeoutException:
-            raise hub_errors.timed_out(host, deadline.seconds) from None
+            raise errors.timed_out(host, deadline.seconds) from None
         except httpx2.RemoteProtocolError:
-            raise hub_errors.ended_early(ask.what) from None
+            raise errors.ended_early(ask.what) from None
         except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError):
-            raise hub_errors.unreachable(host) from None
-    raise hub_errors.elsewhere(ask.what, "one address after another")
+            raise errors.unreachable(host) from None
+    raise errors.elsewhere(ask.what, "one address after another")
 
 
 def _without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
@@ -142,14 +142,14 @@ def _next_url(url: str, location: str, ask: Ask) -> str:
         target = urlsplit(urljoin(url, location[:4096]))
         port, host = target.port, target.hostname or ""
     except ValueError:
-        raise hub_errors.elsewhere(ask.what, "an address that is none") from None
+        raise errors.elsewhere(ask.what, "an address that is none") from None
     first = urlsplit(ask.url)
     if (target.scheme, target.netloc) == (first.scheme, first.netloc):
         return target.geturl()
     if target.scheme == "https" and port in {None, 443} and host in PUBLIC_HOSTS | {first.hostname}:
         return target.geturl()
     if not ask.leave_host or target.scheme != "https" or not is_public(host):
-        raise hub_errors.elsewhere(ask.what, target.netloc)
+        raise errors.elsewhere(ask.what, target.netloc)
     return target.geturl()
 
 
@@ -164,7 +164,7 @@ def is_public(host: str) -> bool:
 
 def _body(response: httpx2.Response, ask: Ask, deadline: Deadline, host: str) -> bytes:
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise HubError(f"The Hub sent {ask.what} in an encoding that was not asked for: {hub_errors.PASTE}.", code="encoding")
+        raise HubError(f"The Hub sent {ask.what} in an encoding that was not asked for: {errors.PASTE}.", code="encoding")
     wanted = _expected(response, ask)
     body = bytearray()
     for chunk in response.iter_raw():
@@ -173,9 +173,9 @@ def _body(response: httpx2.Response, ask: Ask, deadline: Deadline, host: str) ->
         if ask.span and len(body) >= wanted:
             break  # a server that knows no ranges sends the whole file: what was asked for is here
         if len(body) > ask.limit:
-            raise hub_errors.too_large(ask.what, ask.limit)
+            raise errors.too_large(ask.what, ask.limit)
     if ask.span and len(body) < wanted:
-        raise hub_errors.wrong_length(ask.what)
+        raise errors.wrong_length(ask.what)
     return bytes(body[:wanted]) if ask.span else bytes(body)
 
 
@@ -191,8 +191,8 @@ def _expected(response: httpx2.Response, ask: Ask) -> int:
         return min(end, int(length)) if _NUMBER.fullmatch(length) else end
     match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
     if match is None:
-        raise hub_errors.wrong_length(ask.what)
+        raise errors.wrong_length(ask.what)
     first, last, total = (int(number) for number in match.groups())
     if first != start or not first <= last < end or (last < end - 1 and last != total - 1):
-        raise hub_errors.wrong_length(ask.what)
+        raise errors.wrong_length(ask.what)
     return last - first + 1

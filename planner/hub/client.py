@@ -13,22 +13,21 @@ from urllib.parse import quote, urlsplit
 from huggingface_hub import get_session, hf_hub_url
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from planner import hub_errors, hub_weights, hub_wire
 from planner.core.model_shape import ModelShape
 from planner.core.readers.gguf_header import GgufHeader, read_gguf
 from planner.core.readers.parameters import ParameterCount
 from planner.core.readers.safetensors_header import SafetensorsTable
 from planner.core.readers.weight_files import safetensors_files
 from planner.core.weights import Weights
-from planner.hub_address import HubAddress, normalize_id, read_address, read_filename, read_revision
-from planner.hub_cache import Cache
-from planner.hub_errors import HubError
-from planner.hub_repo import HubModel, HubRepo, json_object, read_config, read_repo
-from planner.hub_wire import Ask, Deadline
+from planner.hub import errors, weights, wire
+from planner.hub.address import HubAddress, read_address, read_filename, read_revision
+from planner.hub.cache import Cache
+from planner.hub.errors import HubError
+from planner.hub.repo import HubModel, HubRepo, json_object, read_config, read_repo
+from planner.hub.wire import Ask, Deadline
 
-__all__ = ["Hub", "HubAddress", "HubError", "HubModel", "HubRepo", "normalize_id", "read_address"]
-
-CONFIG_LIMIT: Final = 2**20
+# As much as the reader takes (`parse_config`): real files reach 2.9 MiB.
+CONFIG_LIMIT: Final = 4 * 2**20
 LISTING_LIMIT: Final = 8 * 2**20
 HEADERS_LIMIT: Final = 64 * 2**20
 # A branch may move; a commit never changes, so only the step from a name to its commit grows old.
@@ -74,7 +73,7 @@ class Hub:
 
     def _within(self, call: Callable[[Deadline], _T]) -> _T:
         deadline = Deadline.after(self.timeout_seconds)
-        return hub_wire.within(deadline, urlsplit(self.endpoint).netloc, lambda: call(deadline))
+        return wire.within(deadline, urlsplit(self.endpoint).netloc, lambda: call(deadline))
 
     def _kept(self, key: tuple[object, ...], make: Callable[[], _T], *, seconds: float | None, size: Callable[[_T], int]) -> _T:
         """A remembered answer, or what `make` gives. Answers to a token are not those to none."""
@@ -122,7 +121,7 @@ class Hub:
     ) -> tuple[Weights, ...]:
         repo = self._repo(repo_id, revision, deadline)
         sizes = {name: repo.sizes[name] for name in safetensors_files(repo.sizes)}
-        listed = hub_weights.gguf_weights(repo.sizes, parameters=parameters)
+        listed = weights.gguf_weights(repo.sizes, parameters=parameters)
         if not sizes:
             return listed
         tables = self._kept(
@@ -131,12 +130,12 @@ class Hub:
             seconds=None,
             size=lambda tables: 400 * sum(len(table.tensors) for table in tables or ()),
         )
-        return (hub_weights.checkpoint(tables, sizes, shape=shape, parameters=parameters), *listed)
+        return (weights.checkpoint(tables, sizes, shape=shape, parameters=parameters), *listed)
 
     def _tables(self, repo: HubRepo, sizes: Mapping[str, int], deadline: Deadline) -> tuple[SafetensorsTable, ...] | None:
         """The headers of the checkpoint's files: all in one request where this Hub can do that, else file by file."""
-        tables = hub_weights.collected_tables(self._collected_headers(repo, deadline), sizes) if len(sizes) > 1 else None
-        return tables or hub_weights.file_tables(sizes, lambda name, start, end: self._read(repo, name, (start, end), deadline))
+        tables = weights.collected_tables(self._collected_headers(repo, deadline), sizes) if len(sizes) > 1 else None
+        return tables or weights.file_tables(sizes, lambda name, start, end: self._read(repo, name, (start, end), deadline))
 
     def _collected_headers(self, repo: HubRepo, deadline: Deadline) -> object:
         """Source of the route: huggingface_hub 2.4 hf_api.py, get_sharded_safetensors_metadata. A mirror may lack it."""
@@ -168,11 +167,11 @@ class Hub:
         # Never the library's own headers: without a token they carry the login of this machine.
         headers = {"User-Agent": "slotwise"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
         try:
-            answer = hub_wire.get(get_session(), ask, headers=headers, deadline=deadline)
+            answer = wire.get(get_session(), ask, headers=headers, deadline=deadline)
         except OfflineModeIsEnabled:
-            raise hub_errors.offline() from None
+            raise errors.offline() from None
         if answer.status >= 400:
-            raise hub_errors.refused(
+            raise errors.refused(
                 answer.status, answer.headers, what=ask.what, repo_id=repo_id, revision=revision, has_token=bool(self.token)
             )
         return answer.body

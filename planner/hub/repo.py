@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner import hub_errors
 from planner.core.errors import InputError
 from planner.core.readers.json_text import parse_config
-from planner.hub_address import normalize_id
-from planner.hub_errors import HubError
+from planner.hub import errors
+from planner.hub.address import normalize_id
+from planner.hub.errors import HubError
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
@@ -40,7 +40,7 @@ def read_repo(body: bytes, *, asked: str) -> HubRepo:
     listing = json_object(body, "The list of files")
     repo_id, revision, siblings = listing.get("id"), listing.get("sha"), listing.get("siblings")
     if not isinstance(repo_id, str) or not isinstance(revision, str) or not _COMMIT.fullmatch(revision) or not isinstance(siblings, list):
-        raise hub_errors.not_json("The list of files")
+        raise errors.not_json("The list of files")
     return HubRepo(id=normalize_id(repo_id)[0], revision=revision, asked=asked, sizes=_sizes(siblings))
 
 
@@ -49,18 +49,16 @@ def read_config(body: bytes, repo: HubRepo) -> dict[str, object]:
     try:
         return parse_config(body)
     except InputError:
-        raise HubError(
-            f"The config.json of {repo.id} is not a JSON object that can be read: {hub_errors.PASTE}.", code="not_json"
-        ) from None
+        raise HubError(f"The config.json of {repo.id} is not a JSON object that can be read: {errors.PASTE}.", code="not_json") from None
 
 
 def json_object(body: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise hub_errors.not_json(what) from None
+        raise errors.not_json(what) from None
     if not isinstance(value, dict):
-        raise hub_errors.not_json(what)
+        raise errors.not_json(what)
     return value
 
 
