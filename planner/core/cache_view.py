@@ -23,6 +23,7 @@ _NAMES: Final = {
     "short_conv": "short convolution",
     "linear": "linear attention",
     "rwkv": "RWKV",
+    "ngram": "n-gram embeddings",
 }
 
 

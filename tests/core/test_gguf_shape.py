@@ -43,6 +43,10 @@ KINDS = [
     (gguf("deci", 4, 4096, 32, [8, 0, 8, 0]), {"full": 2, "none": 2}),
     (DEEPSEEK_V3, {"latent": 61}),
     (gguf("deepseek2", 27, 2048, 16, 16, **heads(192, 128)), {"full": 27}),
+    # files that llama.cpp itself writes: every key of every architecture, with 0 for what a model has not, and lists where layers differ
+    (gguf("llama", 2, 256, 2, 2, attention__key_length_mla=0, attention__value_length_mla=0, attention__indexer__kpool=0), {"full": 2}),
+    (latent("deepseek32", 2, 256, 2, attention__indexer__key_length=128, attention__indexer__kpool=0), {"latent": 2}),
+    (gguf("deci", 2, 4096, 32, [8, 0], attention__head_count=[32, 0]), {"full": 1, "none": 1}),
     (latent("kimi-linear", 27, 2304, 32, some(27, {3, 7, 11, 15, 19, 23, 26}, 1), kda__head_dim=128), {"latent": 7, "kda": 20}),
     (gguf("glm4moe", 47, 4096, 96, 8, nextn_predict_layers=1, **heads(128)), {"full": 46}),
 ]  # fmt: skip

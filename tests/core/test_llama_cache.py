@@ -22,6 +22,14 @@ from tests.core.llama_models import (
 
 Caches = list[tuple[int, int, float]]
 
+INDEX = {"attention__indexer__key_length": 128}
+MINIMAX_M3 = gguf("minimax-m3", 2, 256, 2, 2, leading_dense_block_count=1, **INDEX, **heads(128))
+QWEN4_EXP = gguf(
+    "qwen4exp", 2, 256, 2, 2, attention__recurrent_layers=[1, 0], attention__compress_ratios=[4, 4], hyper_connection__count=4,
+    ple__layers=[0], ple__ngram_size=3, ple__conv_kernel=4, ssm__conv_kernel=4, ssm__inner_size=256, ssm__state_size=128,
+    ssm__time_step_rank=2, ssm__group_count=2, **INDEX, **heads(128),
+)  # fmt: skip
+
 # llama.cpp b11434 on a CPU, every row started for this purpose, unless a comment names another report.
 PRINTED: list[tuple[dict[str, object], str, Caches]] = [
     # plain attention: the context is padded to 256, after the division by the slots
@@ -79,6 +87,15 @@ PRINTED: list[tuple[dict[str, object], str, Caches]] = [
              attention__key_length_swa=256, attention__value_length_swa=256, **heads(512)),
         "-c 32768 -np 1 --swa-full", [(32768, 4, 512), (32768, 20, 1280)],
     ),
+    # indexed attention: a vector without values beside latent rows, values as wide as a head's beside plain heads, raw and pooled keys in Qwen4
+    (
+        latent("dots3note", 2, 128, 1, **INDEX, attention__indexer__types=[1, 0], attention__sliding_window=300,
+               attention__sliding_window_pattern=[0, 1]),
+        "-c 6144 -np 3", [(2048, 1, 6.75), (2048, 1, 1.5), (1024, 1, 3.375)],
+    ),
+    (MINIMAX_M3, "-c 6144 -np 3", [(2048, 2, 12), (2048, 1, 3)]),
+    (MINIMAX_M3, "-c 3072 -np 2 -fa off", [(1536, 2, 6), (1536, 1, 1.5)]),
+    (QWEN4_EXP, "-c 6144 -np 3", [(2048, 1, 6), (2048, 1, 3)]),
 ]  # fmt: skip
 
 # R and S of one slot together, in MiB.
@@ -111,6 +128,12 @@ def test_every_cache_has_the_size_the_server_prints(model: dict[str, object], ar
 @pytest.mark.parametrize(("model", "args", "mib"), STATES)
 def test_recurrent_state_is_per_slot_whatever_the_context(model: dict[str, object], args: str, mib: float) -> None:
     assert ENGINE.expect(job(model, f"{args} -fit off"), 1).values["recurrent_bytes"] == mib * MIB
+
+
+def test_n_gram_embeddings_keep_rows_of_their_own() -> None:
+    # Printed by b11434: R 0.03, S 0.38 and P 0.11 MiB of three slots.
+    line = next(each.line for each in ENGINE.expect(job(QWEN4_EXP, "-c 6144 -np 3 -fit off"), 1).lines if "recurrent" in each.line)
+    assert line.endswith("rs_seq), R (f32):    0.03 MiB, S (f32):    0.38 MiB, P (f32):    0.11 MiB")
 
 
 def test_deepseek_v4_keeps_a_stream_per_slot_even_in_a_shared_pool() -> None:

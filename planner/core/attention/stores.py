@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 TokenKind = Literal["full", "sliding", "chunked", "latent", "indexer", "compressed", "cross"]
-StateKind = Literal["mamba1", "mamba2", "gated_delta", "kda", "short_conv", "linear", "rwkv"]
+StateKind = Literal["mamba1", "mamba2", "gated_delta", "kda", "short_conv", "linear", "rwkv", "ngram"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,9 @@ def _feed_forward(data: Metadata, layers: int) -> FeedForward:
 def _layer_stores(data: Metadata, every: int, main: int) -> list[tuple[Store, ...]]:
     """What each of the `every` layers keeps; those from `main` on are draft layers, with attention of their own."""
     recurrent, windowed = _recurrent_layers(data, every, main), _windowed_layers(data, every, main)
-    attention, state = _attention(data, every), _state(data)
+    attention, state = _attention(data, every), _state(data, every)
     owners = _owning_layers(data, every)
+    ngrams, ngram_layers = _ngrams(data)
     widths = data.per_layer("feed_forward_length", every) if data.architecture in _FEED_FORWARD_ALONE else None
     stores: list[tuple[Store, ...]] = []
     for layer in range(every):
@@ -111,7 +112,7 @@ def _layer_stores(data: Metadata, every: int, main: int) -> list[tuple[Store, ..
         elif data.architecture == "falcon-h1":
             stores.append((*attention(layer, windowed[layer]), state))
         elif recurrent[layer]:
-            stores.append((state,))
+            stores.append((state, ngrams) if ngrams and layer in ngram_layers else (state,))
         else:
             stores.append(attention(layer, windowed[layer]))
     return stores
@@ -184,15 +185,16 @@ def _attention(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store,
     arch = data.architecture
     if arch == "deepseek4":
         return _compressed(data, every)
-    if data.has("attention.key_length_mla") and data.has("attention.value_length_mla"):
+    # Files that llama.cpp itself writes have every key, with 0 for what a model does not have.
+    if data.integer("attention.key_length_mla") and data.integer("attention.value_length_mla"):
         return _latent(data, every)
     heads = data.per_layer("attention.head_count", every) or (0,) * every
     grouped = data.per_layer("attention.head_count_kv", every) or heads
     key, value = _head_lengths(data, heads[0], data.required("embedding_length"))
     key_windowed, value_windowed = data.integer("attention.key_length_swa"), data.integer("attention.value_length_swa")
     window = _window(data)
-    index_dim = data.integer("attention.indexer.key_length") if arch == "minimax-m3" else None
-    dense = data.integer("leading_dense_block_count") or 0
+    indexed = _indexed_layers(data, every)
+    index_dim = data.integer("attention.indexer.key_length") if any(indexed) else None
 
     def stores(layer: int, windowed: bool) -> tuple[Store, ...]:  # noqa: FBT001 - one of two kinds of layer
         if not grouped[layer]:
@@ -201,9 +203,22 @@ def _attention(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store,
             kind: TokenKind = "chunked" if arch == "llama4" else "sliding"
             return (TokenStore(kind, grouped[layer], key if key_windowed is None else key_windowed, value if value_windowed is None else value_windowed, window),)  # fmt: skip
         full = TokenStore("full", grouped[layer], key, value)
-        return (full, _index(index_dim)) if index_dim and layer >= dense else (full,)
+        return (full, _index(index_dim, indexed[layer])) if index_dim and indexed[layer] else (full,)
 
     return stores
+
+
+def _indexed_layers(data: Metadata, every: int) -> list[int]:
+    """Tokens that share an index key beside full attention in each layer, 0 in layers without an index.
+
+    Source: llama.cpp b11434 src/models/minimax-m3.cpp, qwen4exp.cpp (QSA).
+    """
+    if data.architecture == "minimax-m3":
+        dense = data.integer("leading_dense_block_count") or 0
+        return [int(layer >= dense) for layer in range(every)]
+    if data.architecture == "qwen4exp":
+        return list(data.per_layer("attention.compress_ratios", every) or (0,) * every)
+    return [0] * every
 
 
 def _index(key_dim: int, tokens_per_row: int = 1) -> TokenStore:
@@ -216,7 +231,7 @@ def _latent(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store, ..
     row = data.required("attention.key_length")
     row_windowed = data.integer("attention.key_length_swa") or row
     index_dim = data.integer("attention.indexer.key_length") if arch in _INDEXED else None
-    pooled = data.integer("attention.indexer.kpool", low=1) or 1
+    pooled = data.integer("attention.indexer.kpool") or 1
     owners = _index_owners(data, every)
     window = _window(data)
 
@@ -259,12 +274,13 @@ def _compressed(data: Metadata, every: int) -> Callable[[int, bool], tuple[Store
     return stores
 
 
-def _state(data: Metadata) -> StateStore:
+def _state(data: Metadata, every: int) -> StateStore:
     """What a recurrent layer keeps; a file without such layers has the keys of none, and an empty state is never asked for.
 
     Source: llama.cpp b11434 src/llama-hparams.cpp, n_embd_r and n_embd_s.
     """
-    hidden, heads = data.required("embedding_length"), data.integer("attention.head_count") or 0
+    # Where the heads differ from layer to layer, the first layer's count (n_head() without a layer).
+    hidden, heads = data.required("embedding_length"), (data.per_layer("attention.head_count", every) or (0,))[0]
     kernel = data.integer("ssm.conv_kernel") or 0
     if width := data.integer("wkv.head_size"):
         shifts = data.integer("token_shift_count") or 2
@@ -281,3 +297,17 @@ def _state(data: Metadata) -> StateStore:
     kind: StateKind = "mamba1" if not groups else "gated_delta" if data.architecture in _RECURRENT_BY_INTERVAL else "mamba2"
     state_heads = rank if groups and rank and inner % rank == 0 else inner
     return StateStore(kind, max(0, kernel - 1), inner, groups, state, state_heads, inner // state_heads if state_heads else 0, state)
+
+
+def _ngrams(data: Metadata) -> tuple[StateStore | None, tuple[int, ...]]:
+    """The last rows of Qwen4's n-gram embeddings, for their convolution, and the layers that have them.
+
+    Source: llama.cpp b11434 src/llama-hparams.cpp, ple_conv_state; src/models/qwen4exp.cpp.
+    """
+    listed = data.raw("ple.layers")
+    kernel = data.integer("ple.conv_kernel") or 0
+    if not isinstance(listed, list | tuple) or kernel < 1:
+        return None, ()
+    streams, size = data.integer("hyper_connection.count") or 0, data.integer("ple.ngram_size", high=MAX_LAYERS) or 0
+    inner = streams * data.required("embedding_length")
+    return StateStore("ngram", (kernel - 1) * size, inner, 0, 0, 0, 0, 0), tuple(layer for layer in listed if isinstance(layer, int))

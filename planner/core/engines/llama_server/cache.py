@@ -15,6 +15,8 @@ from planner.core.model_shape import ModelShape
 STATE_ELEMENT_BYTES: Final = 4
 # The order in which the caches are created and printed.
 _ORDER: Final = ("full", "latent", "swa", "compressed", "indexer")
+# Indexed latent attention with windows is one cache beside another. Source: src/llama-kv-cache-dsa-iswa.cpp.
+_INDEXED_BEFORE_WINDOWS: Final = ("latent", "indexer", "swa")
 # Layers without attention of a searched network have a cache of no width, which is counted all the same.
 _COUNTS_EMPTY_LAYERS: Final = "deci"
 # --spec-draft-type-k and -v: the draft's cache is f16 whatever the model's is.
@@ -58,11 +60,16 @@ class CacheBuffer:
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """Recurrent state of one layer over all slots, in bytes: the convolution's and the recurrence's."""
+    """Recurrent state of one layer over all slots, in bytes: the convolution's, the recurrence's, and that of n-gram embeddings."""
 
     layer: int
     r_bytes: int
     s_bytes: int
+    p_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.r_bytes + self.s_bytes + self.p_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Caches:
 
     @property
     def state_bytes(self) -> int:
-        return sum(row.r_bytes + row.s_bytes for row in self.state)
+        return sum(row.size_bytes for row in self.state)
 
     @property
     def size_bytes(self) -> int:
@@ -88,7 +95,7 @@ class Caches:
             for row in buffer.rows:
                 sizes[row.layer] += row.k_bytes + row.v_bytes
         for state in self.state:
-            sizes[state.layer] += state.r_bytes + state.s_bytes
+            sizes[state.layer] += state.size_bytes
         return sizes
 
     def mask_cells(self) -> int:
@@ -107,7 +114,8 @@ def value_row_bytes(store: TokenStore, settings: Serving, widest: int) -> int:
     """
     if not store.value_dim:
         return 0
-    return settings.type_v.row_bytes(store.heads * store.value_dim if settings.flash_attn else widest)
+    padded_row = not settings.flash_attn and store.kind != "indexer"
+    return settings.type_v.row_bytes(widest if padded_row else store.heads * store.value_dim)
 
 
 def check_types(shape: ModelShape, settings: Serving) -> None:
@@ -176,7 +184,8 @@ def _state_rows(layer: int, store: StateStore, settings: Serving) -> StateRows:
     Source: llama.cpp b11434 src/llama-memory-recurrent.cpp, n_rows; src/llama-hparams.cpp, n_embd_r and n_embd_s.
     """
     rows = settings.n_parallel * (1 + settings.state_snapshots)
-    return StateRows(layer, STATE_ELEMENT_BYTES * store.conv_elements * rows, STATE_ELEMENT_BYTES * store.state_elements * rows)
+    conv_bytes, state_bytes = STATE_ELEMENT_BYTES * store.conv_elements * rows, STATE_ELEMENT_BYTES * store.state_elements * rows
+    return StateRows(layer, 0, 0, conv_bytes) if store.kind == "ngram" else StateRows(layer, conv_bytes, state_bytes)
 
 
 def _draft_buffers(shape: ModelShape, context: Context, streams: int) -> tuple[CacheBuffer, ...]:
@@ -201,9 +210,11 @@ def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
     window = max((store.window for _, store in token_stores if store.window), default=0)
     widest = widest_value(shape)
     by_role: dict[tuple[str, int], list[LayerRows]] = {}
-    if window:
+    latent = any(store.kind == "latent" for _, store in token_stores)
+    if window and not latent:
         # A model with windows has a cache for the layers without, even where it has no such layer.
         by_role["full", 1] = []
+    order = _INDEXED_BEFORE_WINDOWS if window and latent else _ORDER
     for index, store in token_stores:
         role = _role(store)
         rows = streams * _cells(role, window, settings, context, unified=unified)
@@ -217,7 +228,7 @@ def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
         context=context,
         buffers=tuple(
             CacheBuffer(role[0], _cells(role, window, settings, context, unified=unified), streams, tuple(rows))
-            for role, rows in sorted(by_role.items(), key=lambda item: _ORDER.index(item[0][0]))
+            for role, rows in sorted(by_role.items(), key=lambda item: order.index(item[0][0]))
         )
         + drafts,
         state=tuple(

@@ -30,12 +30,14 @@ def _state_line(job: Job, settings: Serving, held: Caches) -> str:
 
     Source: llama.cpp b11434 src/llama-memory-recurrent.cpp, the constructor's summary; logs of b9010.
     """
-    r_bytes, s_bytes = sum(row.r_bytes for row in held.state), sum(row.s_bytes for row in held.state)
+    r_bytes, s_bytes, p_bytes = (sum(getattr(row, name) for row in held.state) for name in ("r_bytes", "s_bytes", "p_bytes"))
     slots = settings.n_parallel
-    begins = f"llama_memory_recurrent: size = {_mib(r_bytes + s_bytes)} MiB ({slots:6d} cells, {len(job.shape.layers):3d} layers, {slots:2d} seqs"
+    begins = (
+        f"llama_memory_recurrent: size = {_mib(held.state_bytes)} MiB ({slots:6d} cells, {len(job.shape.layers):3d} layers, {slots:2d} seqs"
+    )
     if not settings.rules.prints_snapshots:
         return begins
-    return f"{begins} {settings.state_snapshots:2d} rs_seq), R (f32): {_mib(r_bytes)} MiB, S (f32): {_mib(s_bytes)} MiB, P (f32): {_mib(0)} MiB"
+    return f"{begins} {settings.state_snapshots:2d} rs_seq), R (f32): {_mib(r_bytes)} MiB, S (f32): {_mib(s_bytes)} MiB, P (f32): {_mib(p_bytes)} MiB"
 
 
 def _slots_line(context: Context, settings: Serving) -> str:

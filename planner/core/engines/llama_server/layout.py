@@ -15,6 +15,7 @@ WINDOWED: Final = frozenset((
     "granite_swa", "laguna", "lfm2", "llama4", "maple", "mellum", "mimo2", "muse-glimmer", "olmo2", "plamo3", "smallthinker", "spark2_5", "step35",
 ))  # fmt: skip
 DEEPSEEK_4: Final = "deepseek4"
+MINIMAX_3: Final = "minimax-m3"
 # Latent attention that is expanded to keys and values for every head before it is stored. Source: src/models/minicpm3.cpp, plm.cpp.
 EXPANDED_LATENT: Final = frozenset(("minicpm3", "plm"))
 # src/models/exaone4.cpp: only the model of 64 layers has windows.
@@ -71,7 +72,20 @@ def stored_layers(shape: ModelShape) -> tuple[Layer, ...]:
     layers: Iterable[Layer] = shape.layers
     if name == "gemma3n":
         layers = (layer if index < _GEMMA_3N_OWNERS else replace(layer, stores=()) for index, layer in enumerate(shape.layers))
-    return tuple(Layer(layer.kind, tuple(kept for store in layer.stores if (kept := _stored(store, name)) is not None)) for layer in layers)
+    kept = (Layer(layer.kind, tuple(kept for store in layer.stores if (kept := _stored(store, name)) is not None)) for layer in layers)
+    return tuple(_with_index_values(layer) for layer in kept) if name == MINIMAX_3 else tuple(kept)
+
+
+def _with_index_values(layer: Layer) -> Layer:
+    """MiniMax-M3's index cache has values beside its keys, as wide as a head's, though nothing reads them.
+
+    Source: llama.cpp b11434 src/llama-kv-cache-msa.cpp, hparams_idx: one key head, and the value heads' length left as it is.
+    """
+    width = max((store.value_dim for store in layer.stores if isinstance(store, TokenStore)), default=0)
+    indexed = (
+        replace(store, value_dim=width) if isinstance(store, TokenStore) and store.kind == "indexer" else store for store in layer.stores
+    )
+    return Layer(layer.kind, tuple(indexed))
 
 
 def widest_value(shape: ModelShape) -> int:
