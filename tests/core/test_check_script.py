@@ -92,7 +92,7 @@ def checked(address: str, **changes: object) -> Checked:
     values = {
         "service": "llama-server",
         "variables": ("LLAMA_ARG_N_PARALLEL=4", PATH_VALUE),
-        "options": ("--lora-init-without-apply", "--lora a,b"),
+        "options": (("--lora-init-without-apply",), ("--lora", "a,b")),
         "address": address,
         "health": "/health",
         "model": 'it\'s "mine" $x',

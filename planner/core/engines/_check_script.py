@@ -26,7 +26,7 @@ class Checked:
 
     service: str
     variables: tuple[str, ...]
-    options: tuple[str, ...]
+    options: tuple[tuple[str, ...], ...]
     address: str
     health: str
     model: str
@@ -169,8 +169,9 @@ def _lines(checked: Checked) -> Iterator[str]:
     yield f"seconds={ANSWER_SECONDS}"
     yield from _FUNCTIONS.split("\n")
     yield "missing="
-    for name, texts in (("Environment", checked.variables), ("ExecStart", checked.options)):
-        yield from (f"has {name} {_script.words([text, _shown(text, name)])}" for text in texts)
+    for name, found in (("Environment", [(variable,) for variable in checked.variables]), ("ExecStart", checked.options)):
+        for parts in found:
+            yield f"has {name} {_script.words([' '.join(parts), ' '.join(shown(part) for part in parts)])}"
     yield from _STEPS.rstrip("\n").split("\n")
     yield from (_OVERLAP if checked.slots > 1 else _ONE_SLOT).rstrip("\n").split("\n")
     for expected in checked.expect.lines:
@@ -184,11 +185,6 @@ def _lines(checked: Checked) -> Iterator[str]:
         yield "fi"
     yield ""
     yield 'exit "$failed"'
-
-
-def _shown(text: str, name: str) -> str:
-    """A variable is one word; an option is a flag and its value, each a word of its own."""
-    return shown(text) if name == "Environment" else " ".join(shown(part) for part in text.split(" ", 1))
 
 
 def _body(model: str, *, stream: bool) -> str:

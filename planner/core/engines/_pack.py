@@ -75,7 +75,7 @@ def _check(plan: Plan, service: Service, head: Sequence[str]) -> File:
     checked = Checked(
         service=service.daemon.name,
         variables=tuple(f"{name}={value}" for name, value in _arguments.variables(by_variable).items()),
-        options=tuple(" ".join(_arguments.words(setting)) for setting in by_flag),
+        options=tuple(_arguments.words(setting) for setting in by_flag),
         address=service.address,
         health=service.health,
         model=service.model,

@@ -7,7 +7,7 @@ flag, `false` is dropped without a word, so an option is switched off by its neg
 from collections.abc import Iterator, Sequence
 
 from planner.core.engines import _yaml
-from planner.core.engines._arguments import reason
+from planner.core.engines._arguments import reason, words
 from planner.core.engines._place import Place
 from planner.core.engines._yaml import Noted, Scalar, Value
 from planner.core.engines.contract import File, Setting
@@ -26,13 +26,13 @@ def config_file(place: Place, settings: Sequence[Setting], *, head: Sequence[str
 def _entries(settings: Sequence[Setting]) -> Iterator[tuple[str, Value]]:
     for setting in settings:
         if setting.flag is not None:
-            yield setting.flag.lstrip("-"), Noted(_scalar(setting.value), reason(setting))
+            _, *values = words(setting)
+            value: Value = [_scalar(each) for each in values] if len(values) > 1 else _scalar(values[0]) if values else True
+            yield setting.flag.lstrip("-"), Noted(value, reason(setting))
 
 
-def _scalar(value: str | None) -> Scalar:
-    """A number where vLLM reads back the very same text, `true` for a bare flag, else text."""
-    if value is None:
-        return True
+def _scalar(value: str) -> Scalar:
+    """A number where vLLM reads back the very same text, else text."""
     for number in (int, float):
         try:
             if str(number(value)) == value:
