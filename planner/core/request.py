@@ -1,44 +1,45 @@
 """PlanRequest: everything a person chooses. The only thing that is stored and shared."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from planner.core import units
-from planner.core.errors import InputError
+from planner.core.errors import InputError, one_line
 
 EngineChoice = Literal["auto", "llama-server", "vllm", "ollama"]
 Usage = Literal["chat", "coding", "rag", "agents"]
 
 MAX_USERS: Final = 10_000
+# What divides others must be no less than a thousandth: its reciprocals stay numbers that mean something.
+MIN_SECONDS: Final = 0.001
 MAX_SECONDS: Final = 30 * 86_400.0
 MAX_TEXT: Final = 4_096
 
 
 def _parsed(parse: Callable[[str], float]) -> BeforeValidator:
-    """Text goes through `parse`; numbers pass on to pydantic's own checks."""
-    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
+    """Text goes through `parse`; numbers pass on to pydantic's own checks, whole ones as such however JSON wrote them."""
 
+    def read(value: object) -> object:
+        if isinstance(value, bool):
+            raise InputError("true and false are no numbers: give a number.")
+        if isinstance(value, str):
+            return parse(value)
+        if isinstance(value, int) and abs(value) > 10**30:
+            raise InputError("This number is far too large.")
+        return int(value) if isinstance(value, float) and value.is_integer() else value
 
-def _number(text: str) -> float:
-    cleaned = text.strip().translate(str.maketrans("", "", ",_\u2009\u202f"))
-    try:
-        value = float(cleaned)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"“{text.strip()[:40]}” is not a number.")
-    return value
+    return BeforeValidator(read)
 
 
 Bytes = Annotated[int, _parsed(units.parse_bytes), Field(ge=1, le=units.MAX_BYTES, strict=True)]
 Tokens = Annotated[int, _parsed(units.parse_tokens), Field(ge=1, le=units.MAX_TOKENS, strict=True)]
 Share = Annotated[float, _parsed(units.parse_share), Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, _parsed(_number), Field(allow_inf_nan=False)]
-Seconds = Annotated[float, _parsed(_number), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
-Rate = Annotated[float, _parsed(_number), Field(gt=0, le=1e9, allow_inf_nan=False)]
+Count = Annotated[int, _parsed(units.parse_number)]
+Seconds = Annotated[float, _parsed(units.parse_number), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
+Duration = Annotated[Seconds, Field(ge=MIN_SECONDS)]
+Rate = Annotated[float, _parsed(units.parse_number), Field(ge=0.001, le=1e9, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
@@ -64,8 +65,8 @@ class PlanRequest(BaseModel):
     context: Tokens = 8192
     users: Annotated[Count, Field(ge=1, le=MAX_USERS)] = 20
     usage: Usage = "chat"
-    generate_seconds: Annotated[Seconds, Field(gt=0)] | None = None
-    turn_seconds: Annotated[Seconds, Field(gt=0)] | None = None
+    generate_seconds: Duration | None = None
+    turn_seconds: Duration | None = None
     prompt_tokens: Tokens | None = None
     output_tokens: Tokens | None = None
     think_seconds: Seconds | None = None
@@ -80,8 +81,8 @@ class PlanRequest(BaseModel):
     cache_type_v: Text | None = None
     slots: Annotated[Count, Field(ge=0, le=65_536)] = 0
     wait_target: Share = 0.05
-    patience: Annotated[Seconds, Field(gt=0)] = 30.0
-    pause_target: Annotated[Seconds, Field(gt=0)] = 1.0
+    patience: Duration = 30.0
+    pause_target: Duration = 1.0
     weights_size: Bytes | None = None
     weights_quant: Text | None = None
     tensor_parallel: Annotated[Count, Field(ge=1, le=64)] | None = None
@@ -105,6 +106,7 @@ _SENTENCES: Final = {
     "less_than_equal": "must be at most {le}",
     "string_too_long": "is longer than {max_length:,} characters",
     "string_type": "must be text",
+    "string_unicode": "has a character that is none: type it again",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_parsing_size": "is far too large",
@@ -132,7 +134,7 @@ class RequestError(InputError):
     def __init__(self, errors: Mapping[str, str]) -> None:
         field, message = next(iter(errors.items()))
         super().__init__(message, field=field)
-        self.errors = dict(errors)
+        self.errors = {name: one_line(sentence) for name, sentence in errors.items()}
 
 
 def read_request(values: Mapping[str, Any]) -> PlanRequest:

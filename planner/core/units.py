@@ -21,25 +21,30 @@ _BYTE_UNITS: Final = {
     "kib": KIB, "mib": MIB, "gib": GIB, "tib": 2**40,
 }  # fmt: skip
 _TOKEN_UNITS: Final = {"": 1, "k": 1024, "m": 1024**2}
-_QUANTITY: Final = re.compile(r"(\d[\d_,\u2009\u202f]*(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+# Thousands are separated in groups of three, as this program shows them: `7,5` is refused rather than read as 75.
+_NUMBER: Final = r"(?:(?:[1-9]\d{0,2}(?:[,_\u2009\u202f]\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+_QUANTITY: Final = re.compile(rf"({_NUMBER})[\s\u2009\u202f]*([a-z]*)", re.ASCII)
+_SIGNED: Final = re.compile(rf"[+-]?{_NUMBER}(?:[eE][+-]?\d{{1,3}})?", re.ASCII)
+_LONGEST: Final = 40
 _SEPARATORS: Final = str.maketrans("", "", "_,\u2009\u202f")
 
 
 def _quantity(text: str, units: dict[str, int], *, field: str | None, wanted: str) -> Decimal:
-    match = _QUANTITY.fullmatch(text.strip().lower()[:40])
+    typed = text.strip()
+    match = _QUANTITY.fullmatch(typed.lower()) if len(typed) <= _LONGEST else None
     if match is None or match[2] not in units:
-        raise InputError(f"“{text.strip()[:40]}” is not understood here: give {wanted}.", field=field)
+        raise InputError(f"“{typed[:_LONGEST]}” is not understood here: give {wanted}.", field=field)
     return Decimal(match[1].translate(_SEPARATORS)) * units[match[2]]
 
 
 def parse_bytes(text: str, *, field: str | None = None) -> int:
-    """Bytes in `text`: `24GiB`, `24564MiB`, `24 GB` (decimal); a bare number is bytes.
+    """Bytes in `text`: `24GiB`, `24564MiB`, `24 GB` (decimal), `7.5GiB`; a bare number is bytes.
 
     Raises InputError for anything else, for zero, and above 1 PiB.
     """
-    value = _quantity(text, _BYTE_UNITS, field=field, wanted="a size such as 24GiB, 24564MiB or 24GB")
+    value = _quantity(text, _BYTE_UNITS, field=field, wanted="a size such as 24GiB, 7.5GiB or 24564MiB")
     if not 1 <= value <= MAX_BYTES:
-        raise InputError(f"“{text.strip()[:40]}” is out of range: a size lies between 1 byte and 1,024 TiB.", field=field)
+        raise InputError(f"“{text.strip()[:_LONGEST]}” is out of range: a size lies between 1 byte and 1,024 TiB.", field=field)
     return int(value)
 
 
@@ -47,20 +52,30 @@ def parse_tokens(text: str, *, field: str | None = None) -> int:
     """Tokens in `text`: `8192`, `8,192`, `8k` (k = 1,024). Raises InputError for anything else or below 1."""
     value = _quantity(text, _TOKEN_UNITS, field=field, wanted="a number of tokens such as 8192 or 8k")
     if not 1 <= value <= MAX_TOKENS or value != int(value):
-        raise InputError(f"“{text.strip()[:40]}” is out of range: give a whole number of tokens from 1 to {MAX_TOKENS:,}.", field=field)
+        raise InputError(
+            f"“{text.strip()[:_LONGEST]}” is out of range: give a whole number of tokens from 1 to {MAX_TOKENS:,}.", field=field
+        )
     return int(value)
+
+
+def parse_number(text: str, *, field: str | None = None) -> float:
+    """A number in `text`: `12`, `7.5`, `1,000`, `1e-3`. Raises InputError for anything else and for one beyond any float."""
+    typed = text.strip()
+    value = float(typed.translate(_SEPARATORS)) if len(typed) <= _LONGEST and _SIGNED.fullmatch(typed) else math.nan
+    if not math.isfinite(value):
+        raise InputError(f"“{typed[:_LONGEST]}” is not a number: give one such as 12 or 7.5.", field=field)
+    return value
 
 
 def parse_share(text: str, *, field: str | None = None) -> float:
     """A share in `text`: `0.05` or `5%`. Raises InputError unless it lies between 0 and 1."""
-    cleaned = text.strip().replace(" ", "")
-    number, percent = (cleaned[:-1], 100) if cleaned.endswith("%") else (cleaned, 1)
+    typed = text.strip()
     try:
-        value = float(number) / percent
-    except ValueError:
+        value = parse_number(typed.removesuffix("%")) / (100 if typed.endswith("%") else 1)
+    except InputError:
         value = math.nan
     if not 0 <= value <= 1:
-        raise InputError(f"“{text.strip()[:40]}” is no share: give a number such as 0.05 or 5%.", field=field)
+        raise InputError(f"“{typed[:_LONGEST]}” is no share: give a number such as 0.05 or 5%.", field=field)
     return value
 
 

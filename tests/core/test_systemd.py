@@ -52,7 +52,7 @@ def systemd_reads(text: str) -> tuple[list[str], list[str]]:
     line = re.search(r"Command Line: (.*)", dump)
     assert line, dump[-500:]
     words = [
-        bare or re.sub(r'\\(["\\`$])', r"\1", quoted) for quoted, bare in re.findall(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)', line[1], re.DOTALL)
+        bare or re.sub(r'\\(["\\`$])', r"\1", quoted) for quoted, bare in re.findall(r'"((?:[^"\\]|\\.)*)"|([^ \t"]+)', line[1], re.DOTALL)
     ]
     # A service's process gets `$$` as `$`: systemd.service(5), "Command lines".
     return [word.replace("$$", "$") for word in words], re.findall(r"\n\t\tEnvironment: (.*)", dump)

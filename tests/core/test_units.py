@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from planner.core import units
 from planner.core.errors import InputError
-from planner.core.units import parse_bytes, parse_share, parse_tokens
+from planner.core.units import parse_bytes, parse_number, parse_share, parse_tokens
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,25 @@ def test_sizes_as_people_type_them(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "1e9", "24 Gi", "24GB extra", "٢٤GB", "nan", "9" * 400, "2048TiB", "1.2.3GB"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GB",
+        "-1GB",
+        "0",
+        "1e9",
+        "24 Gi",
+        "24GB extra",
+        "٢٤GB",
+        "nan",
+        "9" * 400,
+        "2048TiB",
+        "1.2.3GB",
+        "7,5GiB",
+        "24" + " " * 60 + "GiB",
+    ],
+)
 def test_what_is_no_size_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(InputError, match=r"\.$"):
         parse_bytes(text)
@@ -37,10 +55,24 @@ def test_token_counts(text: str, tokens: int) -> None:
     assert parse_tokens(text) == tokens
 
 
-@pytest.mark.parametrize("text", ["0", "-8k", "0.5", "8kb", "1.0001k", "8 000 000 000 000"])
+@pytest.mark.parametrize("text", ["0", "-8k", "0.5", "8kb", "1.0001k", "8 000 000 000 000", "8,19", "8" + " " * 60 + "k"])
 def test_what_is_no_token_count_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("12", 12), ("-1", -1), ("7.5", 7.5), (".5", 0.5), ("1e-3", 0.001), ("1,000", 1000), ("+5", 5)]
+)
+def test_numbers(text: str, number: float) -> None:
+    assert parse_number(text) == number
+
+
+# 7,5 is how half of the world writes 7.5: read as 75 it would be a silent mistake.
+@pytest.mark.parametrize("text", ["7,5", "1,00", "0,500", "1_0", "٢٠", "nan", "-inf", "1e400", "0x10", "--5", "", "1" * 5000])
+def test_what_is_no_number_or_could_be_two_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_number(text)
 
 
 @pytest.mark.parametrize(("text", "share"), [("0.05", 0.05), ("5%", 0.05), ("5 %", 0.05), ("0", 0.0), ("100%", 1.0)])
@@ -48,7 +80,7 @@ def test_shares(text: str, share: float) -> None:
     assert parse_share(text) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["5", "-1%", "101%", "nan", "inf", "%", ""])
+@pytest.mark.parametrize("text", ["5", "-1%", "101%", "nan", "inf", "%", "", "0,05", "1%%", "０"])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_share(text)
@@ -56,7 +88,14 @@ def test_what_is_no_share_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(147_456, "144 KiB"), (1_207_959_552, "1.125 GiB"), (6_039_797_760, "5.625 GiB"), (25_757_220_864, "23.99 GiB"), (512, "512 B"), (0, "0 B")],
+    [
+        (147_456, "144 KiB"),
+        (1_207_959_552, "1.125 GiB"),
+        (6_039_797_760, "5.625 GiB"),
+        (25_757_220_864, "23.99 GiB"),
+        (512, "512 B"),
+        (0, "0 B"),
+    ],
 )
 def test_a_size_is_shown_in_its_own_unit(size: int, text: str) -> None:
     assert units.size(size) == text
@@ -79,14 +118,20 @@ def test_a_bare_number_is_bytes(size: int) -> None:
     assert parse_bytes(str(size)) == parse_bytes(f"{size:,}") == size
 
 
+@given(st.integers(1, units.MAX_BYTES))
+def test_a_size_can_be_typed_as_it_is_shown(size: int) -> None:
+    assert parse_bytes(units.size(size)) == pytest.approx(size, rel=0.005)
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_a_size_in_range_or_a_refusal(text: str) -> None:
     try:
-        size = parse_bytes(text)
+        size, sentence = parse_bytes(text), ""
     except InputError as refusal:
-        assert len(str(refusal)) < 200
-    else:
-        assert 1 <= size <= units.MAX_BYTES
+        size, sentence = 1, str(refusal)
+    assert 1 <= size <= units.MAX_BYTES
+    assert len(sentence) < 200
+    assert sentence.isprintable()
 
 
 @given(st.floats(-1e18, 1e18, allow_nan=False))
