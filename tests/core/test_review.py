@@ -89,6 +89,7 @@ def test_options_are_kept_changed_and_added() -> None:
     assert "--batch-size" in names["changed"]
     assert "--no-kv-unified" in names["added"] or "--kv-unified" in names["added"]
     assert "--temp 0.7" in result.replacement
+    assert "--model /srv/m.gguf" in result.replacement
     changed = next(item for item in result.of("changed") if item.name == "--batch-size")
     assert "512" in changed.theirs
     assert changed.ours.startswith("--batch-size ")
@@ -96,8 +97,24 @@ def test_options_are_kept_changed_and_added() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "python3 -m vllm.entrypoints.openai.api_server --model /srv/x --max-model-len 8192",
+            "python3 -m vllm.entrypoints.openai.api_server --",
+        ),
+        ("CUDA_VISIBLE_DEVICES=1 nohup vllm serve /srv/x --port 9000", "CUDA_VISIBLE_DEVICES=1 nohup vllm serve /srv/x "),
+        ("vllm serve x --host 0.0.0.0 --chat-template 'a b'", "--host 0.0.0.0 --chat-template 'a b'"),
+    ],
+)
+def test_where_things_are_stays_as_it_was(text: str, kept: str) -> None:
+    assert kept in review(text, *planned("vllm")).replacement
+
+
+@pytest.mark.parametrize(
     ("text", "engine"),
     [
+        ("sudo -u ollama OLLAMA_HOST=0.0.0.0 ollama serve", "ollama"),
         ("vllm serve x", "vllm"),
         ("sudo docker run -e A=b --name ollama ghcr.io/ggml-org/llama.cpp:server-cuda -m x", "llama-server"),
         ("docker run --name llama-server ollama/ollama", "ollama"),
@@ -175,6 +192,30 @@ def test_hostile_text_is_answered_or_refused_in_a_sentence(frame: str, text: str
     replacement = "" if said else done.replacement
     assert "\x1b" not in replacement
     assert not any(line.lstrip().startswith("ExecStartPre") for line in replacement.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve " + "-a " * 21_000,
+        "vllm serve " + "\n" * 65_000,
+        "\n".join(["export VLLM_A=1"] * 4_000),
+        "a:\n" + " \n" * 30_000 + "max-model-len: 1",
+        "[Service]\n" + "Environment=A=1\n" * 4_000 + "Environment=VLLM_A=1",
+        "vllm serve x \\\n" * 4_000,
+        "services:\n" + "".join(f"  s{n}: {{image: x}}\n" for n in range(3_000)),
+        "x: " + "[" * 5_000,
+    ],
+    ids=range(8),
+)
+def test_long_text_is_read_in_bounded_work(text: str) -> None:
+    """Each is within the limit of the text; none of them may take more than a moment, which a hanging test would show."""
+    try:
+        done = review(text, *planned("vllm"))
+    except InputError as refused:
+        assert refused.field == "text"  # noqa: PT017 - either is an answer
+    else:
+        assert len(done.items) < 3_000
 
 
 @settings(max_examples=80, deadline=None)

@@ -27,7 +27,7 @@ _FALSE: Final = frozenset({"0", "false", "off", "no", "disabled"})
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One setting as it was pasted. `spelling` is the flag or variable, `where` the place, `line` its line (0: not known)."""
+    """One setting as it was pasted. `spelling` is the flag or variable, `where` the place, `line` its line (0: not known, or there is only one)."""
 
     spelling: str
     value: str | None

@@ -37,7 +37,8 @@ from planner.core.errors import InputError
 MAX_BYTES: Final = 65_536
 # A word of a unit may be twice as long; what is quoted from here stays within that.
 MAX_LINE: Final = 8_192
-MAX_OPTIONS: Final = 1_000
+# No configuration has as many; of a longer list the first are looked at.
+MAX_OPTIONS: Final = 300
 
 _EXPORT: Final = re.compile(r"\s*(?:export|setenv)\s+[A-Za-z_]", re.ASCII)
 _PROMPT: Final = re.compile(r"^[ \t]*[$>][ \t]+(?=\S)")
@@ -56,7 +57,10 @@ def read_pasted(text: str) -> Pasted:
         raise InputError(
             "The text names no engine known here: paste what starts llama-server, vLLM or Ollama, or its variables.", field="text"
         )
-    return replace(read, given=read.given[:MAX_OPTIONS])
+    given = read.given[:MAX_OPTIONS]
+    if "\n" not in text.strip():
+        given = tuple(replace(each, line=0) for each in given)
+    return replace(read, given=given)
 
 
 def _check_characters(text: str) -> None:
@@ -93,7 +97,16 @@ def _words(line: str) -> list[str]:
         words = shlex.split(line, comments=True)
     except ValueError:
         words = line.split()
-    return words[1:] if words[:1] == ["sudo"] else words
+    return _without_sudo(words)
+
+
+def _without_sudo(words: list[str]) -> list[str]:
+    if words[:1] != ["sudo"]:
+        return words
+    rest = words[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in {"-u", "-g", "--user", "--group"} else rest[1:]
+    return rest
 
 
 def _joined(text: str) -> list[tuple[int, str]]:
@@ -110,6 +123,11 @@ def _joined(text: str) -> list[tuple[int, str]]:
         found.append((began, pending + line))
         pending, began = "", 0
     return [*found, (began, pending)] if pending.strip() else found
+
+
+def _program(words: Sequence[str]) -> Sequence[str]:
+    """The words that start the engine, without the variables before them."""
+    return [word for word in words if not ASSIGNMENT.fullmatch(word)]
 
 
 def _variables(lines: Sequence[tuple[int, str]], form: Form, where: str) -> Pasted:
@@ -137,7 +155,7 @@ def _command(lines: Sequence[tuple[int, str]]) -> Pasted:
         end = program_end(engine, words, start)
         given += list(assignments(words[:start], "the command line", number))
         given += list(program_options(engine, words[end:], "the command line", number))
-        return Pasted("command", engine, tuple(given), program=(words[start], *words[start + 1 : end], *positional(engine, words[end:])))
+        return Pasted("command", engine, tuple(given), program=(*_program(words[:end]), *positional(engine, words[end:])))
     words = [word for _, line in lines for word in _words(line)]
     given = given or [each for name in flag_tables() for each in program_options(name, words, "the command line", 1)]
     engine = engine_of_settings(given)

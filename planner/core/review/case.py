@@ -34,20 +34,21 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`wanted` are the plan's settings, `expect` what the engine will print for them."""
+    """`wanted` are the plan's settings, `expect` what the engine will print for them, `known` the option behind each pasted spelling."""
 
     pasted: Pasted
     plan: Plan
     wanted: tuple[Setting, ...]
     flags: VersionFlags
     expect: Mapping[str, Any]
+    known: Mapping[str, Flag | None]
 
     @property
     def engine(self) -> str:
         return self.plan.engine.title
 
     def flag(self, given: Given) -> Flag | None:
-        return self.flags.find(given.spelling)
+        return self.known[given.spelling]
 
     def name(self, given: Given) -> str:
         """The option's own name, whatever it was typed as."""

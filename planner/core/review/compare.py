@@ -1,7 +1,7 @@
 """review(): every option of a pasted configuration beside the plan's, and the whole of it as it would work."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from planner.core.engines import _systemd
@@ -20,6 +20,11 @@ from planner.core.review.rules import rules
 Kind = Literal["wrong", "changed", "added", "kept"]
 
 _ORDER: Final[tuple[Kind, ...]] = ("wrong", "changed", "added", "kept")
+# Options about places, and the input of a plan that says the same.
+_PLACES: Final = {
+    "--model": "model_path", "--hf-repo": "model_path", "--alias": "", "--served-model-name": "", "--host": "host", "--port": "port",
+    "OLLAMA_HOST": "host", "OLLAMA_MODELS": "", "HF_HOME": "",
+}  # fmt: skip
 # In a container the server must listen on every address of its own.
 _LISTEN: Final = frozenset({"--host", "OLLAMA_HOST"})
 
@@ -63,7 +68,8 @@ def review(text: str, plan: Plan, hand_over: HandOver) -> Review:
     if pasted.engine != plan.engine.name:
         raise InputError(f"The text is for {pasted.engine} and the plan for {plan.engine.name}: plan for {pasted.engine}.", field="engine")
     flags = flag_tables()[plan.engine.name].at(plan.engine.version)
-    case = Case(pasted, plan, hand_over.settings, flags, hand_over.expect.values)
+    known = {given.spelling: flags.find(given.spelling) for given in pasted.given}
+    case = _with_their_places(Case(pasted, plan, hand_over.settings, flags, hand_over.expect.values, known))
     complaints = [complaint for rule in rules() for complaint in rule(case)]
     items = (*_wrong(case, complaints), *_compared(case, complaints))
     return Review(
@@ -73,6 +79,22 @@ def review(text: str, plan: Plan, hand_over: HandOver) -> Review:
         items=tuple(sorted(items, key=lambda item: _ORDER.index(item.kind))),
         replacement=_whole(case, hand_over, complaints),
     )
+
+
+def _with_their_places(case: Case) -> Case:
+    """Where the model lies, what it is called and where the server listens is theirs to say, unless the plan was asked for it."""
+    request = case.plan.request
+    asked = {"model_path": request.model_path, "host": request.host, "port": request.port}
+    theirs = {name: given for name, field in _PLACES.items() if (given := case.option(name)) and not asked.get(field) and given.value}
+    source = {"--model", "--hf-repo"} if {"--model", "--hf-repo"} & set(theirs) else set()
+    wanted = []
+    for setting in case.wanted:
+        name = case.name_of(setting)
+        if name in theirs:
+            wanted.append(replace(setting, value=theirs[name].value, why="As you have it."))
+        elif name not in source:
+            wanted.append(setting)
+    return replace(case, wanted=tuple(wanted))
 
 
 def _wrong(case: Case, complaints: list[Complaint]) -> Iterator[Item]:

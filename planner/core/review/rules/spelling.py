@@ -56,10 +56,10 @@ def _instead(case: Case, given: Given, gone: Flag) -> str:
 
 def unknown_name(case: Case) -> Iterator[Complaint]:
     """A name that no version has and that is close to one that exists; others may be real ones that decide no memory."""
-    for given in case.pasted.given:
-        if case.flag(given) or case.flags.removed(given.spelling):
-            continue
-        meant = _meant(case, given)
+    unknown = [given for given in case.pasted.given if not case.flag(given) and not case.flags.removed(given.spelling)]
+    names = _names(case) if unknown else ()
+    for given in unknown:
+        meant = _meant(case, given, names)
         if meant is None:
             continue
         happens = "is ignored without a word" if given.is_variable else "is refused, and the service does not start"
@@ -71,24 +71,24 @@ def unknown_name(case: Case) -> Iterator[Complaint]:
         )
 
 
-def _meant(case: Case, given: Given) -> Flag | None:
+def _names(case: Case) -> tuple[str, ...]:
+    """Every long flag and every variable that the version knows."""
+    known = [flag for flag in case.flags.table.flags if flag.known_to(case.flags.version)]
+    variables = [setting.env for flag in known for setting in case.flags.setting(flag.name, None, why="") if setting.env]
+    return (*(flag.name for flag in known if flag.name.startswith("--")), *variables)
+
+
+def _meant(case: Case, given: Given, names: tuple[str, ...]) -> Flag | None:
     if given.spelling in _MEANT:
         return case.flags.find(_MEANT[given.spelling])
-    known = [flag for flag in case.flags.table.flags if flag.known_to(case.flags.version)]
-    if not given.is_variable:
-        close = difflib.get_close_matches(given.spelling, [flag.name for flag in known if flag.name.startswith("--")], n=1, cutoff=0.88)
-        return case.flags.find(close[0]) if close else None
-    prefix = _PREFIXES[case.plan.engine.name]
+    prefix = _PREFIXES[case.plan.engine.name] if given.is_variable else "--"
     if not given.spelling.startswith(prefix) or given.spelling.startswith(_OLD_NO):
         return None
-    flag = case.flags.find("--" + given.spelling.removeprefix(prefix).lower().replace("_", "-"))
-    if flag:
-        return flag
-    names = {setting.env: setting.env for each in known for setting in case.flags.setting(each.name, None, why="") if setting.env}
-    close = difflib.get_close_matches(
-        given.spelling.removeprefix(prefix), [n.removeprefix(prefix) for n in names if n.startswith(prefix)], n=1, cutoff=0.8
-    )
-    return case.flags.find(prefix + close[0]) if close else None
+    word = given.spelling.removeprefix(prefix)
+    flag = case.flags.find("--" + word.lower().replace("_", "-")) if given.is_variable else None
+    alike = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    close = difflib.get_close_matches(word, alike, n=1, cutoff=0.8 if given.is_variable else 0.86) if flag is None else []
+    return flag or (case.flags.find(prefix + close[0]) if close else None)
 
 
 def _rewritten(case: Case, given: Given, meant: Flag) -> str:
