@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import config, curve, files, glossary, health, planner
+from planner.web.views import config, curve, files, glossary, guide, health, planner
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
@@ -11,5 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("files.zip", files.archive, name="archive"),
     path("files/<path:path>", files.file, name="file"),
     path("glossary/", glossary.glossary, name="glossary"),
+    path("guide/", guide.guide, name="guide"),
+    path("guide/<slug:slug>/", guide.symptom, name="symptom"),
     path("healthz", health.alive, name="health"),
 ]
