@@ -28,7 +28,7 @@ BYTES_PER_TOKEN = [
 @pytest.mark.parametrize(("model", "size"), BYTES_PER_TOKEN)
 @pytest.mark.parametrize("engine", ["vllm", "llama-server"])
 def test_bytes_per_token(model: str, size: int, engine: str) -> None:
-    plan = planned(model, device="h200", count=8, engine=engine, context=2048).plan
+    plan = planned(model, device="h200-sxm", count=8, engine=engine, context=2048).plan
     assert plan.cache.bytes_per_token == size
 
 
@@ -68,7 +68,7 @@ def test_llama_server_gets_slots_times_context_and_ollama_both_apart() -> None:
 
 @pytest.mark.parametrize("model", ["Qwen/Qwen3.5-27B", "Qwen/Qwen3-Next-80B-A3B-Instruct", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"])
 def test_families_that_ollama_serves_one_at_a_time_say_so(model: str) -> None:
-    plan = planned(model, engine="ollama", device="h200").plan
+    plan = planned(model, engine="ollama", device="h200-sxm").plan
     assert (plan.fit.slots_that_fit, plan.fit.limit) == (1, "engine")
     assert any("one request at a time" in remark.message for remark in plan.remarks)
 
