@@ -1,156 +1,59 @@
-"""Plans built by hand, so that what is handed over is tested without the arithmetic that leads to it. Figures are plausible, not computed."""
+"""The situations that every engine's files are kept for, as the requests people send: catalogue models, real plans, nothing by hand."""
 
-from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
-from planner.core.attention.stores import TokenStore
-from planner.core.engines.contract import Expectation, ExpectedLine, Job
-from planner.core.hardware import Device, Node
-from planner.core.model_shape import FeedForward, Layer, ModelShape
-from planner.core.plan import (
-    Cache,
-    CacheGroup,
-    EngineChoice,
-    Fit,
-    MemoryBudget,
-    MemoryLine,
-    Model,
-    Plan,
-    SlotTrade,
-    Speed,
-    Workload,
+from planner.core.draft import Source
+from planner.core.engines import engines
+from planner.core.engines.contract import HandOver
+from planner.core.plan import Plan
+from planner.core.planning import make_plan
+from planner.core.request import read_request
+from planner.sources import find_model
+
+# Up to five versions of each engine between which its table or its rules differ, oldest first.
+VERSIONS: Final = {
+    "llama-server": ("b9093", "b9873", "b10603", "b11010", "b11434"),
+    "ollama": engines()["ollama"].versions,
+    "vllm": ("0.11.2", "0.17.0", "0.24.0", "0.28.0", "0.33.0"),
+}
+SITUATIONS: Final[dict[str, dict[str, Any]]] = {
+    "one-card": {"model": "Qwen/Qwen3-8B", "device": "rtx-4090"},
+    "two-cards": {"model": "Qwen/Qwen3-14B", "device": "2x rtx-4090", "ram": "64GiB", "host": "0.0.0.0", "port": 9000},  # noqa: S104 - what a user types
+    "cpu-only": {"model": "Qwen/Qwen3-4B", "ram": "8GiB", "context": 4096, "users": 5},
+    "moe-experts-in-ram": {"model": "Qwen/Qwen3-30B-A3B", "device": "rtx-3060-12gb", "ram": "128GiB", "users": 5},
+    "mla-eight-cards": {"model": "deepseek-ai/DeepSeek-V3", "device": "8x h200-sxm", "context": 32_768, "users": 100},
+    "hybrid": {"model": "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "device": "h100-sxm", "ram": "256GiB"},
+    "vlm-text-only": {"model": "Qwen/Qwen2.5-VL-7B-Instruct", "device": "rtx-4090"},
+    "lora": {"model": "meta-llama/Llama-3.1-8B-Instruct", "device": "rtx-4090", "adapters": 4, "switch_seconds": 1.5, "context": 4096},
+}
+# What an engine needs to be asked otherwise.
+_OWN: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("llama-server", "vlm-text-only"): {"model_path": "/home/ann/models/qwen 2.5 vl 50%.gguf"},
+    ("ollama", "vlm-text-only"): {"model_path": "/home/ann/models/qwen 2.5 vl 50%.gguf"},
+    ("vllm", "vlm-text-only"): {"model_path": "/home/ann/models/qwen 2.5 vl 50%"},
+    ("llama-server", "two-cards"): {"cache_type": "q8_0"},
+    ("ollama", "two-cards"): {"cache_type": "q8_0"},
+    ("vllm", "two-cards"): {"cache_type": "fp8"},
+    ("vllm", "moe-experts-in-ram"): {"device": "rtx-4090", "engine_args": "--cpu-offload-gb 48"},
+}
+# vLLM is planned for GPUs only.
+CASES: Final = tuple(
+    (engine, situation, version)
+    for engine, versions in VERSIONS.items()
+    for situation in SITUATIONS
+    for version in versions
+    if (engine, situation) != ("vllm", "cpu-only")
 )
-from planner.core.request import PlanRequest
-from planner.core.units import GIB, MIB
-from planner.core.weights import Weights
-
-NEWEST = {"vllm": "0.33.0", "llama-server": "b11434", "ollama": "2026-08 (fb30760)"}
-TITLES = {"vllm": "vLLM", "llama-server": "llama-server", "ollama": "Ollama"}
-
-RTX_4090 = Device(
-    slug="rtx-4090", name="RTX 4090", vendor="NVIDIA", device_class="consumer", memory_bytes=24_564 * MIB, memory_grade="measured"
-)
-MI300X = Device(slug="mi300x", name="MI300X", vendor="AMD", device_class="datacenter", memory_bytes=191 * GIB, memory_grade="measured")
-CPU = Device(slug="cpu", name="CPU", vendor="CPU", device_class="cpu", memory_bytes=8 * GIB, memory_grade="user")
-QWEN3_8B = ModelShape(
-    model_type="qwen3",
-    architecture="Qwen3ForCausalLM",
-    layers=(Layer("full", (TokenStore("full", heads=8, key_dim=128, value_dim=128),)),) * 36,
-    hidden_size=4096,
-    vocab_size=151_936,
-    attention_heads=32,
-    max_context=40_960,
-    dtype="bfloat16",
-    feed_forward=FeedForward(12_288),
-    head_dim=128,
-)
 
 
-class PrintsOneLine:
-    """An engine of which only the start-up line is asked."""
-
-    def expect(self, _job: Job, slots: int) -> Expectation:
-        return Expectation(values={}, lines=(ExpectedLine(f"cache for {slots} slots", "The cache is as large as planned."),))
+@cache
+def _source(model: str) -> Source:
+    return find_model(read_request({"model": model}), None)
 
 
-def plan(
-    engine_name: str,
-    *,
-    version: str | None = None,
-    node: Node | None = None,
-    slots: int = 4,
-    needed: int = 6,
-    context: int = 8192,
-    model: str = "Qwen/Qwen3-8B",
-    revision: str | None = None,
-    weight_bytes: int = 16_381_470_720,
-    weight_format: str = "BF16",
-    cache_type: str = "auto",
-    batch_tokens: int = 2048,
-    tensor_parallel: int = 1,
-    bytes_per_sequence: int = 0,
-    shape: ModelShape = QWEN3_8B,
-    **asked: Any,
-) -> tuple[Plan, Job]:
-    """A plan and the job it is for. `asked` are further fields of the request."""
-    node = node or Node((RTX_4090,))
-    version = version or NEWEST[engine_name]
-    request = PlanRequest(model=model, context=context, engine=engine_name, cache_type=cache_type, **asked)
-    weights = Weights(weight_bytes, weight_bytes, weight_format, "exact", "given", weight_bytes, weight_bytes)
-    default = {"vllm": "bfloat16", "llama-server": "f16", "ollama": "f16"}[engine_name]
-    used = default if cache_type == "auto" else cache_type
-    job = Job(
-        shape=shape,
-        weights=weights,
-        node=node,
-        context_tokens=context,
-        version=version,
-        cache_type_k=cache_type,
-        cache_type_v=cache_type,
-        batch_tokens=batch_tokens,
-        tensor_parallel=tensor_parallel,
-    )
-    request_bytes = 147_456 * context + bytes_per_sequence
-    total = node.device.memory_bytes
-    usable = int(total * 0.92) if engine_name == "vllm" else total
-    per_card = weight_bytes // max(1, tensor_parallel)
-    pool = max(0, usable - per_card - GIB)
-    lines = (
-        MemoryLine("Reserved", "reserved", total - usable, "Left to others.", "exact", "test"),
-        MemoryLine("Weights", "weights", per_card, "The model.", "exact", "test"),
-        MemoryLine("Overhead", "overhead", GIB, "To work in.", "estimated", "test"),
-        MemoryLine("Cache", "cache", min(pool, slots * request_bytes), "The slots.", "computed", "test"),
-        MemoryLine("Free", "free", max(0, pool - slots * request_bytes), "What remains.", "computed", "test"),
-    )
-    made = Plan(
-        request=request,
-        model=Model(model, revision, shape, None, "catalogue"),
-        node=node,
-        engine=EngineChoice(
-            name=engine_name,
-            title=TITLES[engine_name],
-            version=version,
-            why="You chose it.",
-            cache_type_k=used,
-            cache_type_v=used,
-            tensor_parallel=tensor_parallel,
-            pipeline_parallel=1,
-            memory_utilization=0.92 if engine_name == "vllm" else None,
-            batch_tokens=batch_tokens,
-            batch_tokens_why=f"A pass of {batch_tokens:,} prompt tokens takes about 0.4 s at 5,000 tokens/s (estimated), within your limit of 1 s.",
-        ),
-        cache=Cache(
-            type_k=used,
-            type_v=used,
-            bytes_per_token=147_456,
-            bytes_per_sequence=bytes_per_sequence,
-            request_bytes=request_bytes,
-            reserved_bytes=slots * request_bytes,
-            groups=(CacheGroup("full", 36, 147_456, None, 0),),
-            working=("2 × 36 layers × 8 KV heads × 128 × 2 B = 147,456 B",),
-        ),
-        memory=MemoryBudget(total, usable, lines, pool, pool // 147_456),
-        workload=Workload(20, 12.0, 90.0, 2.667, 5, 7, (), always_in_flight=False),
-        fit=Fit(
-            slots=slots,
-            slots_needed=needed,
-            slots_that_fit=slots,
-            context_per_slot=context,
-            verdict="fits" if slots > needed else "tight",
-            limit="memory" if slots < needed else "users",
-            inequality=f"{slots + 1} × 1.125 GiB > {pool / GIB:.2f} GiB",
-            chosen=SlotTrade(slots, 0.29, 1.8),
-            trades=(),
-            max_queue=10,
-            max_queue_why="Number 10 in the queue starts after about 30 s, within the 30 s people are ready to wait.",
-        ),
-        speed=Speed(None, None, measured=False, ttft_seconds=None, itl_seconds=None, pause_seconds=None),
-        scenarios=(),
-        alternatives=(),
-        remarks=(),
-    )
-    return made, job
-
-
-def with_model(made: Plan, model: str) -> Plan:
-    return replace(made, model=replace(made.model, id=model))
+@cache
+def answer(engine: str, situation: str, version: str) -> tuple[Plan, HandOver]:
+    asked = {**SITUATIONS[situation], **_OWN.get((engine, situation), {}), "engine": engine, "engine_version": version}
+    request = read_request(asked)
+    return make_plan(request, _source(request.model))

@@ -8,6 +8,7 @@ from planner.core import catalog, units
 from planner.core import fit as fitting
 from planner.core import speed as speeds
 from planner.core import weights as weighing
+from planner.core.engines import version_of
 from planner.core.engines.contract import Capacity, Engine, Job
 from planner.core.errors import InputError
 from planner.core.hardware import Node
@@ -112,13 +113,14 @@ def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Jo
         weights=_weights(request, source, engine),
         node=node,
         context_tokens=request.context,
-        version=request.engine_version or engine.versions[-1],
+        version=version_of(engine, request.engine_version) if request.engine_version else engine.versions[-1],
         cache_type_k=request.cache_type_k or request.cache_type,
         cache_type_v=request.cache_type_v or request.cache_type,
         tensor_parallel=tensor,
         pipeline_parallel=pipeline,
         memory_utilization=request.memory_utilization,
         cache_memory_bytes=request.cache_memory,
+        images=request.images,
         engine_args=_arguments(request),
     )
 

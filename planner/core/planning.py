@@ -1,5 +1,6 @@
 """make_plan: from a request and a model to a Plan. The one place that calls the rest of the core, in order."""
 
+from dataclasses import replace
 from typing import Final
 
 from planner.core import fit as fitting
@@ -27,8 +28,9 @@ def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
     known = engines()
     if request.engine != "auto":
         return draft(request, source, known[request.engine]), f"You chose {known[request.engine].title}."
-    if request.engine_args:
-        raise InputError("A command line belongs to one engine: say which, for example --engine llama-server.", field="engine")
+    if request.engine_args or request.engine_version:
+        what = "A command line" if request.engine_args else "A version"
+        raise InputError(f"{what} belongs to one engine: say which, for example --engine llama-server.", field="engine")
     fallback = draft(request, source, known["llama-server"])
     flight = fallback.load.in_flight_p95
     many = f"{flight} requests are in flight at the 95th percentile"
@@ -122,7 +124,8 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
         alternatives=alternatives(request, source, chosen),
         remarks=_remarks(source, chosen),
     )
-    return plan, chosen.engine.hand_over(plan, chosen.job)
+    handed = chosen.engine.hand_over(plan, chosen.job)
+    return replace(plan, remarks=(*plan.remarks, *handed.remarks)), handed
 
 
 def slots_by_context(request: PlanRequest, source: Source) -> list[tuple[int, int]]:

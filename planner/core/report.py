@@ -40,7 +40,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     return {
         "flag": setting.flag or setting.env,
         "env": setting.env,
-        "value": setting.value,
+        "value": None if setting.value is None else " ".join((setting.value, *setting.more)),
         "default": setting.default,
         "why": setting.why,
         "breaks": setting.breaks,

@@ -92,6 +92,7 @@ class PlanRequest(BaseModel):
     adapters: Annotated[Count, Field(ge=0, le=1024)] = 0
     switch_seconds: Seconds | None = None
     cached_share: Share = 0.0
+    images: bool = False
 
     model_path: Text | None = None
     host: Text | None = None
@@ -112,6 +113,8 @@ _SENTENCES: Final = {
     "int_parsing_size": "is far too large",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
+    "bool_parsing": "must be yes or no",
+    "bool_type": "must be yes or no",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
     "literal_error": "must be one of {expected}",

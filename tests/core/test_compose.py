@@ -13,8 +13,8 @@ from planner.core.engines import _compose, engines
 from planner.core.engines._systemd import Argument
 from planner.core.hardware import Node
 from planner.core.units import GIB
+from tests.by_hand import CPU, MI300X, RTX_4090
 from tests.core.test_hand_over import handed
-from tests.situations import CPU, MI300X, RTX_4090
 
 # The part of the specification that these files use, as (key → what it may hold). A tuple is a list of one kind, a set of types the choice.
 # Source: compose-spec/compose-spec, schema/compose-spec.json, definitions `service`, `healthcheck`, `deployment`, `devices`; whole files
@@ -144,8 +144,8 @@ def test_several_gpus_get_shared_memory_and_the_reservation() -> None:
         ("llama-server", {"version": "b9873"}, "ghcr.io/ggml-org/llama.cpp:server-cuda-b9873"),
         ("llama-server", {"node": Node((MI300X,))}, "ghcr.io/ggml-org/llama.cpp:server-rocm-b11434"),
         ("llama-server", {"node": Node((CPU,), 8 * GIB)}, "ghcr.io/ggml-org/llama.cpp:server-b11434"),
-        ("ollama", {"node": Node((MI300X,))}, "ollama/ollama:rocm"),
-        ("ollama", {}, "ollama/ollama:latest"),
+        ("ollama", {"node": Node((MI300X,))}, "ollama/ollama:0.33.0-rocm"),
+        ("ollama", {}, "ollama/ollama:0.33.0"),
     ],
 )
 def test_the_image_is_that_of_the_version_and_the_devices(name: str, changes: dict[str, Any], image: str) -> None:

@@ -3,13 +3,14 @@
 import pytest
 
 from planner.core.engines.ollama import ENGINE
-from planner.core.engines.ollama.policy import VERSION
+from planner.core.engines.ollama.versions import VERSIONS
 from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.readers.hf_config import read_shape
 from planner.core.units import MIB
 from tests.core.llama_models import GEMMA_3_4B, QWEN3_8B, QWEN35_35B, card, gguf, heads, job, some
 
+VERSION = VERSIONS[-1]
 ONE_AT_A_TIME = [
     QWEN35_35B,
     gguf("qwen3next", 48, 2048, 16, 2, ssm__conv_kernel=4, ssm__inner_size=4096, ssm__state_size=128, ssm__group_count=16, **heads(256)),
@@ -83,10 +84,11 @@ def test_what_ollama_cannot_do_is_refused_in_words(line: str, cache: str, reason
 
 
 def test_only_the_sources_that_were_read_are_planned_for() -> None:
-    for version in (VERSION, "auto"):
+    for version in (*VERSIONS, "0.32.5", "auto"):
         ENGINE.check(job(QWEN3_8B, version=version))
-    with pytest.raises(InputError, match="not known here"):
-        ENGINE.check(job(QWEN3_8B, version="0.11.0"))
+    for version in ("0.11.0", "0.29.9", "0.34.0"):
+        with pytest.raises(InputError, match="not known here"):
+            ENGINE.check(job(QWEN3_8B, version=version))
 
 
 def test_a_model_that_does_not_fit_is_not_promised_a_request() -> None:

@@ -16,14 +16,20 @@ from planner.core.engines.contract import HandOver
 from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.units import GIB
-from tests import situations
-from tests.core.test_golden import BESIDE, PLANS
+from tests import by_hand
+from tests.by_hand import CPU, RTX_4090, PrintsOneLine
+from tests.core.test_golden import BESIDE
 from tests.core.test_hand_over import ENGINES, handed
 from tests.core.test_script import started
-from tests.situations import CPU, RTX_4090, PrintsOneLine
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "beside"
 TWO = Node((RTX_4090, RTX_4090), 64 * GIB)
+PAIR: dict[str, Any] = {"node": TWO, "slots": 8, "host": "0.0.0.0", "port": 9000, "prompt_tokens": 900, "output_tokens": 300}  # noqa: S104 - what a user types
+PLANS: dict[str, dict[str, Any]] = {
+    "vllm": {**PAIR, "tensor_parallel": 2, "cache_type": "fp8"},
+    "llama-server": {**PAIR, "cache_type": "q8_0", "model": "Qwen/Qwen3-8B-GGUF", "weight_format": "Q8_0"},
+    "ollama": {**PAIR, "cache_type": "q8_0", "model": "Qwen/Qwen3-8B-GGUF"},
+}
 
 
 def beside(done: HandOver) -> dict[str, str]:
@@ -32,8 +38,7 @@ def beside(done: HandOver) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", sorted(engines()))
 def test_the_files_beside_the_unit_are_word_for_word_as_agreed(name: str) -> None:
-    changes: dict[str, Any] = {**PLANS[name]["two-cards"], "prompt_tokens": 900, "output_tokens": 300}
-    plan, job = situations.plan(name, **changes)
+    plan, job = by_hand.plan(name, **PLANS[name])
     done = ENGINES[name].hand_over(plan, job, PrintsOneLine(), origin="https://plans.example.org/?users=20")  # type: ignore[arg-type]
     text = "\n".join(
         f"==== {file.path} ({file.mode:04o}): {file.why}\n{file.content}" for file in done.files if Path(file.path).name in beside(done)
@@ -93,8 +98,8 @@ def test_the_config_file_means_the_same_as_the_command(changes: dict[str, Any], 
 
 @pytest.mark.parametrize("option", ["--no-enable-prefix-caching", "--no-async-scheduling"])
 def test_what_is_switched_off_stands_in_the_config_file_by_its_negative_name(option: str) -> None:
-    plan, job = situations.plan("vllm")
-    done = ENGINES["vllm"].hand_over(plan, situations.replace(job, engine_args=(option,)), PrintsOneLine())  # type: ignore[arg-type]
+    plan, job = by_hand.plan("vllm")
+    done = ENGINES["vllm"].hand_over(plan, by_hand.replace(job, engine_args=(option,)), PrintsOneLine())  # type: ignore[arg-type]
     content = yaml.safe_load(beside(done)["config.yaml"])
     assert content[option.removeprefix("--")] is True
     assert False not in content.values()
@@ -142,6 +147,6 @@ def test_hostile_text_is_refused_by_field_or_harmless(name: str, field: str, tex
 
 
 def test_nothing_is_offered_for_devices_without_an_image() -> None:
-    apple = situations.replace(RTX_4090, vendor="Apple", device_class="unified")
+    apple = by_hand.replace(RTX_4090, vendor="Apple", device_class="unified")
     assert "compose.yaml" not in beside(handed("llama-server", node=Node((apple,))))
     assert "compose.yaml" in beside(handed("llama-server", node=Node((CPU,), 8 * GIB)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from planner.core.engines import _place, _systemd
 from planner.core.engines._place import read_host, read_model_path, read_name, read_place
 from planner.core.errors import InputError
-from tests import situations
+from tests import by_hand
 
 HOSTILE = [
     "a/b\nExecStartPre=/bin/touch x", "a/b$(id)", "a/b`id`", "a/b %n %h", 'a/b" "', "a/b\\", "a/b\u2028ExecStart=/bin/x", "a/b;id",
@@ -72,7 +72,7 @@ def test_whatever_path_is_accepted_can_stand_in_a_unit_and_comes_back(text: str)
 
 @pytest.mark.parametrize("revision", ["main --x", "a\nb", "../x", "-x", "a" * 200])
 def test_a_revision_is_a_branch_a_tag_or_a_commit(revision: str) -> None:
-    plan, _ = situations.plan("vllm", revision=revision)
+    plan, _ = by_hand.plan("vllm", revision=revision)
     with pytest.raises(InputError) as refused:
         read_place(plan)
     assert refused.value.field == "revision"

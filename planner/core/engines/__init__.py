@@ -5,6 +5,7 @@ import pkgutil
 from functools import cache
 from typing import cast
 
+from planner.core.engines._tables import flag_tables
 from planner.core.engines.contract import Engine
 
 
@@ -17,3 +18,11 @@ def engines() -> dict[str, Engine]:
         if module.ispkg
     ]
     return {engine.name: engine for engine in sorted(found, key=lambda engine: engine.title.lower())}
+
+
+def version_of(engine: Engine, text: str) -> str:
+    """The engine's version in what a person types or its program prints for `--version`, as its tables write it.
+
+    Raises InputError (field "engine_version") where there is none, or more than one.
+    """
+    return flag_tables()[engine.name].version_in(text)

@@ -7,10 +7,10 @@ from planner.core.engines.contract import Setting
 
 
 def words(setting: Setting) -> tuple[str, ...]:
-    """The setting on a command line: its flag, and its value where it takes one; nothing for a variable without a flag."""
+    """The setting on a command line: its flag, and its values where it takes some; nothing for a variable without a flag."""
     if setting.flag is None:
         return ()
-    return (setting.flag,) if setting.value is None else (setting.flag, setting.value)
+    return (setting.flag,) if setting.value is None else (setting.flag, setting.value, *setting.more)
 
 
 def variable_value(setting: Setting) -> str:

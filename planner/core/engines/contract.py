@@ -15,6 +15,7 @@ from planner.core.weights import Weights
 class Setting:
     """One setting of the engine. `value` is its argument (None: a bare switch); `why` is in the user's own numbers.
 
+    `more` are the further words of an option that takes several.
     `flag` is the command-line name, None when only an environment variable exists (Ollama); `env` likewise.
     `default` is the engine's own in this version, as it would be typed; `breaks` says what goes wrong if it is changed.
     `source` names the input it came from.
@@ -27,6 +28,7 @@ class Setting:
     default: str | None = None
     breaks: str = ""
     source: str = ""
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Everything an operator takes away."""
+    """Everything an operator takes away. `remarks` are what the settings could not say: an option left out, a file to be added."""
 
     settings: tuple[Setting, ...]
     command: str
@@ -75,6 +77,7 @@ class HandOver:
     verify: tuple[Step, ...]
     undo: tuple[Step, ...]
     expect: Expectation
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class Job:
     """What is asked of an engine, already validated: a model, its weights, a machine and the knobs that decide memory.
 
     Cache types are the engine's own names ("auto": its default). `cache_memory_bytes` is a known pool per device.
+    `images`: a model that can see is served with its encoder.
     `engine_args` is a command line whose values win over the planner's choice.
     """
 
@@ -97,6 +101,7 @@ class Job:
     pipeline_parallel: int = 1
     memory_utilization: float | None = None
     cache_memory_bytes: int | None = None
+    images: bool = True
     engine_args: tuple[str, ...] = ()
 
 

@@ -52,6 +52,7 @@ OPTIONS: Final = (
     ("--cache-memory", "SIZE", "cache pool per GPU where it is known: skips the budget"),
     ("--bytes-per-token", "N", "cache bytes per token at 16 bit, for a model whose layers are not known here"),
     ("--adapters", "N", "LoRA adapters in use"),
+    ("--images", "YES", "serve the images a model can see, yes or no (no)"),
     ("--switch-seconds", "S", "seconds a change of adapter takes"),
     ("--cached-share", "P", "share of prompt tokens found in the prefix cache"),
     ("--model-path", "PATH", "path or repository of the weights, for the files"),

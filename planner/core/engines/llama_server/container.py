@@ -8,7 +8,7 @@ from planner.core.engines._flags import version_key
 from planner.core.engines._place import Place
 from planner.core.engines._systemd import Argument
 from planner.core.engines.contract import Job, Setting
-from planner.core.engines.llama_server.settings import model_file, served_from_hub
+from planner.core.engines.llama_server.endpoint import model_file, served_from_hub
 from planner.core.plan import Plan
 
 # Tags are server[-back end]-bBUILD. Source: ggml-org/llama.cpp docs/docker.md and .github/workflows/docker.yml.

@@ -3,15 +3,16 @@
 from typing import Final
 
 from planner.core import units
-from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
 from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
 from planner.core.engines.llama_server.container import container
-from planner.core.engines.llama_server.settings import given, model_file, served_from_hub, settings
-from planner.core.plan import Plan
+from planner.core.engines.llama_server.endpoint import model_file, served_from_hub
+from planner.core.engines.llama_server.settings import given, settings
+from planner.core.plan import Plan, Remark
 
 PROGRAM: Final = "/usr/local/bin/llama-server"
 PORT: Final = 8080
@@ -44,6 +45,16 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         ),
         undo=_steps.undo(DAEMON),
         expect=expect,
+        remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+    )
+
+
+def _remarks(plan: Plan, job: Job, place: Place) -> tuple[Remark, ...]:
+    eyes = "The projector's own memory is not in the budget: about the size of its file, and a buffer for the images of one request."
+    return (
+        *_reachable.remarks(place, protection=f"put a key into {DAEMON.secrets_path} before you start it."),
+        *_adapters.remarks(plan),
+        *((Remark("projector_memory", eyes, "images"),) if job.shape.has_vision and job.images else ()),
     )
 
 
@@ -126,6 +137,7 @@ def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple
         ),
         _steps.create_user(DAEMON),
         *_model(job, place),
+        *_adapters.install(DAEMON, plan, ending=".gguf"),
         _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
         _steps.install(full, why="The unit. Only where the first command found no files."),
         _steps.install(drop_in, why="The settings of this plan."),

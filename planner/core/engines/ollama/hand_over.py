@@ -1,17 +1,18 @@
 """What an operator takes away for Ollama: the settings, the files that carry them, and the commands around them."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from planner.core import units
-from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Section, unit
 from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
 from planner.core.engines.ollama.container import container
-from planner.core.engines.ollama.settings import PORT, settings
+from planner.core.engines.ollama.settings import PORT, given, settings
 from planner.core.errors import InputError
-from planner.core.plan import Plan
+from planner.core.plan import Plan, Remark
 
 PROGRAM: Final = "/usr/local/bin/ollama"
 DAEMON: Final = _unit.Daemon(name="ollama", title="Ollama", documentation="https://docs.ollama.com/", ready_seconds=30)
@@ -30,16 +31,30 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         settings=chosen,
         command=_shell.command(["ollama", "serve"], variables),
         files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
-        apply=_apply(place, files),
+        apply=_apply(plan, place, files),
         verify=(
             _steps.syntax(DAEMON),
             _steps.environment(DAEMON, variables),
             *_steps.answers(address, name, plan.fit.slots),
-            _processor(job),
+            _processor(plan),
             *_steps.start_up_lines(DAEMON, expect),
         ),
         undo=_steps.undo(DAEMON),
         expect=expect,
+        remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+    )
+
+
+def _remarks(plan: Plan, job: Job, place: Place) -> tuple[Remark, ...]:
+    reload = units.seconds(job.weights.size_bytes / _unit.DISK_BYTES_PER_S)
+    switch = (
+        f"Ollama makes a model of its own out of every adapter: each change loads {units.gib(job.weights.size_bytes)} anew, {reload} at "
+        f"{_unit.DISK_BYTES_PER_S // 10**6} MB/s, because the plan has memory for one. llama-server and vLLM keep one model for all adapters."
+    )
+    return (
+        *_reachable.remarks(place, protection="Ollama knows no keys, so put a proxy that asks for one before it."),
+        *_adapters.remarks(plan),
+        *((Remark("adapter_reloads", switch, "adapters"),) if plan.request.adapters > 1 else ()),
     )
 
 
@@ -50,14 +65,13 @@ def model_name(place: Place) -> str:
     return place.slug.lower()
 
 
-def _processor(job: Job) -> Step:
-    where = "100% GPU" if job.node.has_gpu else "100% CPU"
-    short = (
-        "A share of CPU there means that memory ran short, and every answer waits for the CPU's part."
-        if job.node.has_gpu
-        else "This machine has no GPU."
-    )
-    return Step("ollama ps", f"{where} in the PROCESSOR column", short)
+def _processor(plan: Plan) -> Step:
+    if any(line.kind == "weights" for line in plan.memory.ram_lines):
+        return Step("ollama ps", "“…%/…% CPU/GPU” in the PROCESSOR column", "The plan has a part of the model in main memory.")
+    if plan.node.has_gpu:
+        short = "A share of CPU there means that memory ran short, and every answer waits for the CPU's part."
+        return Step("ollama ps", "100% GPU in the PROCESSOR column", short)
+    return Step("ollama ps", "100% CPU in the PROCESSOR column", "This machine has no GPU.")
 
 
 def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, origin: str) -> tuple[File, ...]:
@@ -82,9 +96,7 @@ def _files(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], *, o
         File(DAEMON.drop_in_path, drop_in, "The settings of this plan; with Ollama's own unit it is all you need."),
         File(DAEMON.unit_path, full, "Only for a machine without an ollama.service."),
     ]
-    if place.path is not None:
-        files.append(_modelfile(place, place.path, job))
-    return tuple(files)
+    return (*files, *_modelfiles(plan, job, place))
 
 
 def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], expect: Expectation, *, origin: str) -> tuple[File, ...]:
@@ -109,33 +121,49 @@ def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], exp
     return pack(plan, service, container(plan, place, chosen, port=port), head=_reasons.head(plan, origin=origin))
 
 
-def _modelfile(place: Place, path: str, job: Job) -> File:
-    """The file that names a GGUF file. Raises InputError for a path that its grammar could not hold."""
-    if '"' in path or path != path.strip():
+def _modelfiles(plan: Plan, job: Job, place: Place) -> Iterator[File]:
+    """The file that names a GGUF file, and one that adds the first adapter to the model.
+
+    Raises InputError for a path that their grammar could not hold.
+    """
+    path, name = place.path, model_name(place)
+    if path is not None and ('"' in path or path != path.strip()):
         raise InputError("Ollama's Modelfile cannot hold this path: leave out quotes and spaces at its end.", field="model_path")
-    text = f"# {model_name(place)}: {units.gib(job.weights.size_bytes)} of weights. The context is the server's: no num_ctx here.\nFROM {path}\n"
-    return File(f"/etc/ollama/{model_name(place)}.Modelfile", text, "Gives your file a name in Ollama.")
+    if path is not None:
+        text = f"# {name}: {units.gib(job.weights.size_bytes)} of weights. The context is the server's: no num_ctx here.\nFROM {path}\n"
+        yield File(f"/etc/ollama/{name}.Modelfile", text, "Gives your file a name in Ollama.")
+    for adapter in _adapters.names(plan)[:1]:
+        own = f"{name.rsplit('/', 1)[-1]}-{adapter}"
+        text = f"# {own}: the model with an adapter, which must be made for it.\nFROM {path or name}\nADAPTER {_adapters.path(DAEMON.home, adapter, '.gguf')}\n"
+        yield File(f"/etc/ollama/{own}.Modelfile", text, "The model with your first adapter; one such file for each of the others.")
 
 
-def _apply(place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
-    drop_in, full, *modelfile = files
+def _apply(plan: Plan, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
+    drop_in, full, *modelfiles = files
     return (
         _steps.look(DAEMON),
         _steps.create_user(DAEMON),
         _steps.install(full, why="Only where the first command found no files."),
         _steps.install(drop_in, why="The settings of this plan."),
         *_steps.start(DAEMON, ready="nothing; the model is loaded with the first request"),
-        *_model(place, modelfile),
+        *_model(place),
+        *_adapters.install(DAEMON, plan, ending=".gguf"),
+        *(step for file in modelfiles for step in _create(file)),
     )
 
 
-def _model(place: Place, modelfile: list[File]) -> tuple[Step, ...]:
+def _create(modelfile: File) -> tuple[Step, ...]:
+    name = modelfile.path.rsplit("/", 1)[-1].removesuffix(".Modelfile")
+    return (
+        _steps.install(modelfile, why="Says what the model is made of."),
+        Step(f"ollama create {_shell.quote(name)} -f {_shell.quote(modelfile.path)}", "success", modelfile.why),
+    )
+
+
+def _model(place: Place) -> tuple[Step, ...]:
     name = _shell.quote(model_name(place))
-    if modelfile:
-        return (
-            _steps.install(modelfile[0], why="Says which file the model is made of."),
-            Step(f"ollama create {name} -f {_shell.quote(modelfile[0].path)}", "success", "Gives your file a name in Ollama."),
-        )
+    if place.path is not None:
+        return ()
     if name.startswith("hf.co/"):
         return (Step(f"ollama pull {name}", "success", "Downloads the model from the Hub."),)
     return (

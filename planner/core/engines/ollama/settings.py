@@ -8,37 +8,59 @@ from typing import Final
 from planner.core import units
 from planner.core.engines import _reasons
 from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
 from planner.core.engines._unit import DISK_BYTES_PER_S
 from planner.core.engines.contract import Job, Setting
+from planner.core.engines.ollama.families import family, one_at_a_time
+from planner.core.hardware import Node
 from planner.core.plan import Plan
+from planner.core.units import GIB
 
 FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
 PORT: Final = 11434
 LOAD_SECONDS: Final = 300
+# The context where none is set, by the memory of all GPUs. Source: Ollama server/routes.go, defaultNumCtx.
+DEFAULT_CONTEXT: Final = ((47 * GIB, 262_144), (23 * GIB, 32_768), (0, 4_096))
+
+
+def given(job: Job) -> Given:
+    """The variables of the user's own."""
+    return read_given(job.engine_args, FLAGS.at(job.version))
+
+
+def default_context(node: Node) -> int:
+    """Tokens of one request where OLLAMA_CONTEXT_LENGTH is not set."""
+    memory = sum(device.memory_bytes for device in node.devices if device.is_gpu)
+    return next(tokens for least, tokens in DEFAULT_CONTEXT if memory >= least)
 
 
 def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
     """What decides capacity first, then memory, then where it listens."""
-    flags = FLAGS.at(FLAGS.newest)
-    return (*_slots(plan, flags), *_memory(job, flags), *_cache_type(plan, flags), *_listen(place, flags))
+    flags = FLAGS.at(job.version)
+    chosen = (*_slots(plan, job, flags), *_memory(job, flags), *_cache_type(plan, flags), *_listen(place, flags))
+    return override(chosen, given(job))
 
 
-def _slots(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
+def _slots(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
     fit = plan.fit
+    alone = one_at_a_time(job.shape)
     beyond = "moves to the CPU and every answer slows down" if plan.node.has_gpu else "is swapped out and every token waits for the disk"
     yield from flags.setting(
         "OLLAMA_NUM_PARALLEL",
-        fit.slots,
-        why=_reasons.slots_why(plan),
-        breaks=f"Each one more takes another {units.size(plan.cache.request_bytes)}; what does not fit {beyond}.",
+        1 if alone else fit.slots,
+        why=f"Ollama serves {family(job.shape)} one request at a time, whatever stands here: the others wait."
+        if alone
+        else _reasons.slots_why(plan),
+        breaks="" if alone else f"Each one more takes another {units.size(plan.cache.request_bytes)}; what does not fit {beyond}.",
         source="slots",
     )
     yield from flags.setting(
         "OLLAMA_CONTEXT_LENGTH",
         fit.context_per_slot,
         why=f"{_reasons.context_why(plan)} Ollama multiplies it by the slots itself: {fit.slots:,} × {fit.context_per_slot:,} tokens.",
-        breaks="Without it the context follows from the GPU's memory. A num_ctx in a request or a Modelfile overrides it.",
+        breaks=f"Without it a request gets {default_context(plan.node):,} tokens here, by the GPU memory there is. A num_ctx in a request or a "
+        "Modelfile overrides it.",
         source="context",
     )
     yield from flags.setting(

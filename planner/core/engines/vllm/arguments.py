@@ -31,6 +31,8 @@ class Arguments:
     tensor_parallel_size: int | None = None
     pipeline_parallel_size: int | None = None
     data_parallel_size: int | None = None
+    data_parallel_size_local: int | None = None
+    enable_expert_parallel: bool | None = None
     decode_context_parallel_size: int | None = None
     enable_prefix_caching: bool | None = None
     enable_chunked_prefill: bool | None = None
@@ -46,6 +48,7 @@ class Arguments:
     cpu_offload_gb: float | None = None
     speculative_config: Mapping[str, Any] | None = None
     compilation_config: Mapping[str, Any] | None = None
+    limit_mm_per_prompt: Mapping[str, Any] | None = None
     language_model_only: bool | None = None
 
 
@@ -122,6 +125,7 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "tensor_parallel_size": _whole,
     "pipeline_parallel_size": _whole,
     "data_parallel_size": _whole,
+    "data_parallel_size_local": _whole,
     "decode_context_parallel_size": _whole,
     "num_gpu_blocks_override": _whole,
     "mamba_cache_dtype": _word,
@@ -131,10 +135,12 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "cpu_offload_gb": _gigabytes,
     "speculative_config": _object,
     "compilation_config": _object,
+    "limit_mm_per_prompt": _object,
 }
 _SWITCHES: Final = frozenset(field.name for field in fields(Arguments)) - _READ.keys()
 _ALIASES: Final = {
-    "tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size", "dcp": "decode_context_parallel_size",
+    "tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size", "dpl": "data_parallel_size_local", "ep": "enable_expert_parallel",
+    "dcp": "decode_context_parallel_size",
     "sc": "speculative_config", "cc": "compilation_config", "device_memory_utilization": "gpu_memory_utilization",
     "kv_cache_memory": "kv_cache_memory_bytes",
 }  # fmt: skip
@@ -181,6 +187,8 @@ def parse(words: tuple[str, ...]) -> Arguments:
             if not value:
                 raise InputError(f"{typed} needs a value.", field="engine_args")
             found[name] = _READ[name](name.replace("_", "-"), value)
+        elif value and (modality := name.partition("limit_mm_per_prompt.")[2]):
+            found["limit_mm_per_prompt"] = {**found.get("limit_mm_per_prompt", {}), modality: _whole(typed.lstrip("-"), value, low=0)}
         elif value and (key := _SPECULATIVE.get(name) or name.partition("speculative_config.")[2]):
             found["speculative_config"] = {**found.get("speculative_config", {}), key: value}
     return Arguments(**found)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from planner.core.engines import _arguments, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
@@ -10,8 +10,10 @@ from planner.core.engines._systemd import Command, Entry, Section, unit, variabl
 from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
 from planner.core.engines.vllm.config_file import config_file
 from planner.core.engines.vllm.container import container
-from planner.core.engines.vllm.settings import READY_SECONDS, given, settings
-from planner.core.plan import Plan
+from planner.core.engines.vllm.endpoint import READY_SECONDS
+from planner.core.engines.vllm.model_parts import format_remarks
+from planner.core.engines.vllm.settings import FLAGS, given, settings
+from planner.core.plan import Plan, Remark
 
 PROGRAM: Final = "/opt/vllm/bin/vllm"
 PORT: Final = 8000
@@ -43,6 +45,22 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         ),
         undo=_steps.undo(DAEMON),
         expect=expect,
+        remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+    )
+
+
+def _remarks(plan: Plan, job: Job, place: Place) -> tuple[Remark, ...]:
+    """What the settings of this version could not say."""
+    endless = (
+        f"vLLM {plan.engine.version} has no limit on its queue: a proxy before it must refuse what waits too long. "
+        f"{plan.fit.max_queue:,} waiting requests fit the patience of your users."
+    )
+    bounded = FLAGS.at(job.version).find("--max-num-queued-reqs") is not None
+    return (
+        *_reachable.remarks(place, protection=f"put a key into {DAEMON.secrets_path} before you start it; /health and /metrics stay open."),
+        *_adapters.remarks(plan),
+        *format_remarks(plan, job, place),
+        *(() if bounded else (Remark("queue_without_limit", endless, "engine_version"),)),
     )
 
 
@@ -134,6 +152,7 @@ def _apply(plan: Plan, place: Place, files: tuple[File, ...]) -> tuple[Step, ...
         Step(f"sudo install -d -o {DAEMON.name} -g {DAEMON.name} {DAEMON.home}", "nothing", "The folder for models and caches."),
         *_download(place),
         *_steps.readable(DAEMON, place),
+        *_adapters.install(DAEMON, plan),
         _steps.install(secrets, why="Keys go in here; it may stay as it is on a machine that only serves itself."),
         _steps.install(full, why="The unit. Only where the first command found no files."),
         _steps.install(drop_in, why="Only where the first command found a unit, and instead of ours: put your own path of vllm into it."),
