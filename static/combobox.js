@@ -3,8 +3,9 @@
   const SHOWN = 60;
 
   function enhance(input) {
-    const source = input.list;
-    const options = [...source.options].map((option) => ({ value: option.value, label: option.label }));
+    const source = input.list.id;
+    // Read when asked: the formats of another model are others.
+    const options = () => [...document.getElementById(source).options].map(({ value, label }) => ({ value, label }));
     const list = document.createElement("ul");
     list.id = `${input.id}-list`;
     list.className = "suggestions";
@@ -29,7 +30,7 @@
     // Every word that was typed stands somewhere in the option's value or facts.
     function matching(text) {
       const words = text.toLowerCase().split(/[\s/_-]+/).filter(Boolean);
-      return options.filter(({ value, label }) => words.every((word) => `${value} ${label}`.toLowerCase().includes(word)));
+      return options().filter(({ value, label }) => words.every((word) => `${value} ${label}`.toLowerCase().includes(word)));
     }
 
     function show(found) {
@@ -76,12 +77,12 @@
       if (event.inputType !== "insertFromPaste") event.stopPropagation();
     });
     input.addEventListener("change", () => input.dispatchEvent(new Event("input", { bubbles: true })));
-    input.addEventListener("click", () => list.hidden && show(options));
+    input.addEventListener("click", () => list.hidden && show(options()));
     input.addEventListener("blur", close);
     input.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         event.preventDefault();
-        if (list.hidden) show(options);
+        if (list.hidden) show(options());
         move(event.key === "ArrowDown" ? 1 : -1);
       } else if (event.key === "Enter" && active >= 0) {
         event.preventDefault();

@@ -36,6 +36,14 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownWeights:
+    """A format in which the model's weights are known to exist, and the size of its files."""
+
+    format: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """`source` says where the configuration came from; `parameters` is None when only bytes are known."""
 
@@ -44,6 +52,7 @@ class Model:
     shape: ModelShape
     parameters: Figure | None
     source: str
+    known_weights: tuple[KnownWeights, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +221,10 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer, up to but not including the engine's files: those are rendered from it (`engines.hand_over`)."""
+    """The answer, up to but not including the engine's files: those are rendered from it (`engines.hand_over`).
+
+    `weight_lines` are the parts of the weights over all devices, where there is more than one; they are in no sum.
+    """
 
     request: PlanRequest
     model: Model
@@ -226,3 +238,4 @@ class Plan:
     scenarios: tuple[UserScenario, ...]
     alternatives: tuple[Alternative, ...]
     remarks: tuple[Remark, ...]
+    weight_lines: tuple[MemoryLine, ...] = ()

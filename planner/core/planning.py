@@ -8,12 +8,12 @@ from planner.core.alternatives import alternatives
 from planner.core.cache_view import cache_view
 from planner.core.draft import Draft, Source, draft
 from planner.core.engines import engines
-from planner.core.engines.contract import HandOver
+from planner.core.engines.contract import Expectation, HandOver
 from planner.core.errors import InputError
-from planner.core.plan import EngineChoice, Figure, Model, Plan, Remark, UserScenario
+from planner.core.plan import EngineChoice, Figure, KnownWeights, MemoryLine, Model, Plan, Remark, UserScenario
 from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
-from planner.core.weights import GGUF_ONLY
+from planner.core.weights import GGUF_ONLY, Weights
 
 # Up to about this many requests really in flight, a llama-server with a slot for each serves them as well.
 FEW_IN_FLIGHT: Final = 4
@@ -70,7 +70,8 @@ def _engine_choice(request: PlanRequest, chosen: Draft, why: str) -> EngineChoic
 
 
 def _model(source: Source) -> Model:
-    return Model(source.id, source.revision, source.shape, _parameters(source.parameters), source.where)
+    known = tuple(KnownWeights(weights.format, weights.size_bytes) for weights in source.weights_files)
+    return Model(source.id, source.revision, source.shape, _parameters(source.parameters), source.where, known)
 
 
 def _parameters(count: ParameterCount | None) -> Figure | None:
@@ -79,6 +80,22 @@ def _parameters(count: ParameterCount | None) -> Figure | None:
     if count.exact:
         return Figure(count.total, "computed", count.why)
     return Figure(count.total, "estimated", count.why, count.low, count.high)
+
+
+_PARTS: Final = {
+    "model": "The language model.",
+    "vision and audio encoder": "It turns images and sound into tokens.",
+    "draft layers": "They guess the next tokens (MTP): loaded only for speculative decoding.",
+}
+
+
+def _weight_lines(weights: Weights) -> tuple[MemoryLine, ...]:
+    parts = [(line.name, line.size_bytes) for line in weights.lines]
+    if weights.draft_bytes:
+        parts = [*(parts or [("model", weights.size_bytes)]), ("draft layers", weights.draft_bytes)]
+    if len(parts) < 2:
+        return ()
+    return tuple(MemoryLine(name, "weights", size, _PARTS.get(name, ""), weights.grade, weights.source) for name, size in parts)
 
 
 def _scenarios(request: PlanRequest, chosen: Draft, request_bytes: int) -> tuple[UserScenario, ...]:
@@ -123,9 +140,16 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
         scenarios=_scenarios(request, chosen, cache.request_bytes),
         alternatives=alternatives(request, source, chosen),
         remarks=_remarks(source, chosen),
+        weight_lines=_weight_lines(chosen.job.weights),
     )
     handed = chosen.engine.hand_over(plan, chosen.job)
     return replace(plan, remarks=(*plan.remarks, *handed.remarks)), handed
+
+
+def expectation(request: PlanRequest, source: Source) -> Expectation:
+    """What the engine of the request's plan will print at start, without the rest of the plan."""
+    chosen, _ = choose_engine(request, source)
+    return chosen.engine.expect(chosen.job, chosen.fit.slots)
 
 
 def slots_by_context(request: PlanRequest, source: Source) -> list[tuple[int, int]]:

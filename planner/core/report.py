@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from planner.core import units
 from planner.core.engines.contract import HandOver, Setting, Step
-from planner.core.plan import Figure, Percentiles, Plan
+from planner.core.plan import Figure, MemoryLine, Percentiles, Plan
 
 SCHEMA: Final = 1
 
@@ -62,20 +62,26 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "cache_pool": memory.cache_pool_bytes,
         "cache_tokens": memory.cache_tokens,
         "free": memory.size_of("free"),
-        "lines": [
-            {
-                "name": line.name,
-                "kind": line.kind,
-                "bytes": line.size_bytes,
-                "low": line.low_bytes,
-                "high": line.high_bytes,
-                "grade": line.grade,
-                "why": line.why,
-                "source": line.source,
-            }
-            for line in memory.lines
-        ],
+        "lines": _memory_lines(memory.lines),
+        "ram_lines": _memory_lines(memory.ram_lines),
+        "weight_lines": _memory_lines(plan.weight_lines),
     }
+
+
+def _memory_lines(lines: tuple[MemoryLine, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": line.name,
+            "kind": line.kind,
+            "bytes": line.size_bytes,
+            "low": line.low_bytes,
+            "high": line.high_bytes,
+            "grade": line.grade,
+            "why": line.why,
+            "source": line.source,
+        }
+        for line in lines
+    ]
 
 
 def _fit(plan: Plan) -> dict[str, Any]:
@@ -206,6 +212,8 @@ def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
             "verify": _steps(hand_over.verify),
             "undo": _steps(hand_over.undo),
             "expect": {
+                "bytes_per_request": plan.cache.request_bytes,
+                "bytes_reserved": plan.cache.reserved_bytes,
                 "values": dict(hand_over.expect.values),
                 "lines": [{"line": line.line, "why": line.why} for line in hand_over.expect.lines],
             },
@@ -222,6 +230,25 @@ def plan_text(plan: Plan, hand_over: HandOver) -> str:
     return "\n".join(_lines(plan, hand_over)) + "\n"
 
 
+def _memory_text(line: MemoryLine) -> str:
+    if line.low_bytes is None or line.high_bytes is None or line.low_bytes == line.high_bytes:
+        return f"  {units.gib(line.size_bytes):>14}  {line.name}"
+    mark = "estimate: " if line.grade == "estimated" else ""
+    return f"  {units.gib(line.size_bytes):>14}  {line.name}  ({mark}{units.gib(line.low_bytes)} to {units.gib(line.high_bytes)})"
+
+
+def _held_against(plan: Plan, hand_over: HandOver) -> Iterator[str]:
+    """The three figures to hold against the running engine."""
+    slots = f"{plan.fit.slots:,} slot{'s' if plan.fit.slots != 1 else ''}"
+    yield "To hold against the engine"
+    yield f"  {units.gib(plan.cache.request_bytes):>14}  one request at {plan.request.context:,} tokens needs"
+    yield f"  {units.gib(plan.cache.reserved_bytes):>14}  {plan.engine.title} sets aside for {slots}"
+    yield f"  and {plan.engine.title} {plan.engine.version} prints at start"
+    for line in hand_over.expect.lines:
+        yield f"    {line.line}"
+        yield f"      {line.why}"
+
+
 def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     yield headline(plan)
     yield plan.fit.inequality
@@ -234,9 +261,14 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     yield from (f"  {line}" for line in plan.cache.working)
     yield ""
     yield "Memory of the fullest device"
-    for line in plan.memory.lines:
-        mark = f"  (estimate: {units.gib(line.low_bytes)} to {units.gib(line.high_bytes)})" if line.low_bytes and line.high_bytes else ""
-        yield f"  {units.gib(line.size_bytes):>14}  {line.name}{mark}"
+    yield from map(_memory_text, plan.memory.lines)
+    for title, lines in (("In main memory beside it", plan.memory.ram_lines), ("The weights, part by part", plan.weight_lines)):
+        if lines:
+            yield ""
+            yield title
+            yield from (f"{_memory_text(line)}: {line.why}" for line in lines)
+    yield ""
+    yield from _held_against(plan, hand_over)
     yield ""
     load = plan.workload
     yield f"In flight: {load.in_flight_mean:.2f} on average, at most {load.in_flight_p95} in 95 % of moments, {load.in_flight_p99} in 99 %"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planner.answer import Answer, answer
+from planner.core.attention.config import BY_HAND
 from planner.core.errors import InputError
 from planner.core.planning import slots_by_context
 from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
@@ -16,12 +17,14 @@ from planner.web.address import EXAMPLE, given
 class Outcome:
     """`typed` is what was given, as it was typed; exactly one of `answer` and `errors` is there.
 
-    `errors` maps an input's name to its sentence; "" stands for the request as a whole.
+    `errors` maps an input's name to its sentence; "" stands for the request as a whole. `by_hand`: bytes per
+    token entered by hand would give an answer.
     """
 
     typed: Mapping[str, str]
     answer: Answer | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
+    by_hand: bool = False
 
 
 def ask(values: Mapping[str, str]) -> Outcome:
@@ -32,7 +35,14 @@ def ask(values: Mapping[str, str]) -> Outcome:
     except RequestError as refused:
         return Outcome(typed, errors=refused.errors)
     except InputError as refused:
-        return Outcome(typed, errors={refused.field if refused.field in FIELDS else "": str(refused)})
+        return Outcome(typed, errors={_field(refused, typed): str(refused)}, by_hand=BY_HAND in str(refused))
+
+
+def _field(refused: InputError, typed: Mapping[str, str]) -> str:
+    """The input a refusal stands at: a config.json that nobody gave is the model's."""
+    if refused.field == "config" and "config" not in typed:
+        return "model"
+    return refused.field if refused.field in FIELDS else ""
 
 
 def curve_points(request: PlanRequest) -> list[tuple[int, int]]:

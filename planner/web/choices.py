@@ -1,9 +1,11 @@
-"""What the model and device fields may be picked from: the catalogue, one line of facts each."""
+"""What the model, device and weight fields may be picked from, one line of facts each."""
 
 from dataclasses import dataclass
 
 from planner.core import catalog, units
 from planner.core.hardware import Device
+from planner.core.plan import Plan
+from planner.core.weights import CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,10 @@ def models() -> list[Suggestion]:
 
 def _model(parameters: int | None) -> str:
     return f"{units.trimmed(parameters / 1e9)} B parameters" if parameters else "parameters not known"
+
+
+def formats(plan: Plan | None) -> list[Suggestion]:
+    """Weight formats: those the model is known to exist in, with their sizes, then the usual others."""
+    known = {known.format: known.size_bytes for known in plan.model.known_weights} if plan else {}
+    sized = [Suggestion(name, f"{units.gib(size)}, the size of its files") for name, size in known.items()]
+    return [*sized, *(Suggestion(name, "estimated from the parameters") for name in CHOICES if name not in known)]

@@ -80,3 +80,24 @@ def cache_memory(plan: Plan) -> str:
 
 def _size(size_bytes: int | None) -> str:
     return units.size(size_bytes) if size_bytes else ""
+
+
+def prompt_tokens(plan: Plan) -> str:
+    return _tokens(plan.request.prompt_tokens)
+
+
+def output_tokens(plan: Plan) -> str:
+    return _tokens(plan.request.output_tokens)
+
+
+def cached_share(plan: Plan) -> str:
+    share = plan.request.cached_share
+    return f"{units.percent(share)} of a prompt is not read again" if share else ""
+
+
+def revision(plan: Plan) -> str:
+    return f"at {plan.model.revision[:40]}" if plan.model.revision else ""
+
+
+def _tokens(count: int | None) -> str:
+    return f"{count:,} tokens" if count else ""

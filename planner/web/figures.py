@@ -42,15 +42,45 @@ def readouts(plan: Plan) -> tuple[Asked, ...]:
 
 
 def memory_lines(plan: Plan) -> tuple[Asked, ...]:
-    return tuple(_memory_line(index, line) for index, line in enumerate(plan.memory.lines))
+    return _asked_lines("memory", plan.memory.lines)
 
 
-def _memory_line(index: int, line: MemoryLine) -> Asked:
+def lines_beside(plan: Plan) -> list[tuple[str, tuple[Asked, ...]]]:
+    """Lines that are in no sum, by what they are: main memory beside the device, and the parts of the weights."""
+    beside = (
+        ("In main memory beside it", _asked_lines("ram", plan.memory.ram_lines)),
+        ("The weights, part by part", _asked_lines("weights", plan.weight_lines)),
+    )
+    return [(title, lines) for title, lines in beside if lines]
+
+
+def held_against(plan: Plan) -> tuple[Asked, ...]:
+    """What one request needs and what the engine sets aside: the two figures beside the engine's own start-up lines."""
+    slots = plan.fit.slots
+    each = f", {units.size(plan.cache.reserved_bytes / slots)} for each" if slots > 1 else ""
+    return (
+        Asked(
+            "request-bytes", f"for one request of {plan.request.context:,} tokens", units.gib(plan.cache.request_bytes), "computed",
+            f"{'; '.join(plan.cache.working)}.", f"{plan.cache.request_bytes:,} B of the whole model’s cache, as {plan.engine.title} stores it.",
+        ),
+        Asked(
+            "reserved-bytes", f"set aside for {slots:,} slot{'s' if slots != 1 else ''}", units.gib(plan.cache.reserved_bytes),
+            "computed", f"Whole blocks or cells, padding and windows in full, as {plan.engine.title} {plan.engine.version} counts them{each}.",
+            f"{plan.cache.reserved_bytes:,} B of the whole model’s cache.",
+        ),
+    )  # fmt: skip
+
+
+def _asked_lines(prefix: str, lines: tuple[MemoryLine, ...]) -> tuple[Asked, ...]:
+    return tuple(_memory_line(f"{prefix}-{index}", line) for index, line in enumerate(lines))
+
+
+def _memory_line(id_: str, line: MemoryLine) -> Asked:
     between = ""
     if line.low_bytes is not None and line.high_bytes is not None and line.low_bytes != line.high_bytes:
         between = f"{_bare_gib(line.low_bytes)} to {_bare_gib(line.high_bytes)} GiB"
     source = f"{line.size_bytes:,} B. {line.source}".replace("-", "−", line.size_bytes < 0)
-    return Asked(f"memory-{index}", line.name, _bare_gib(line.size_bytes), line.grade, line.why, source, "", between, line.kind)
+    return Asked(id_, line.name, _bare_gib(line.size_bytes), line.grade, line.why, source, "", between, line.kind)
 
 
 def _bare_gib(size_bytes: int) -> str:

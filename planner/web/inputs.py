@@ -122,7 +122,7 @@ GROUPS: Final = (
         (
             Input("model", "Model", "Qwen/Qwen3-8B", hint="A name from the list, or any Hugging Face id or address.",
                   suggestions="models", understood=echo.model),
-            Input("weights_quant", "Weight format", "as published", hint="Q4_K_M, awq, fp8 …", understood=echo.weights),
+            Input("weights_quant", "Weight format", "as published", hint="Q4_K_M, awq, fp8 …", suggestions="formats", understood=echo.weights),
         ),
     ),
     Group(
@@ -146,6 +146,17 @@ GROUPS: Final = (
         ),
     ),
     Group(
+        "lengths",
+        "Tokens instead of seconds",
+        (
+            Input("prompt_tokens", "Prompt", "2000", unit="tokens", width="half", understood=echo.prompt_tokens),
+            Input("output_tokens", "Answer", "400", unit="tokens", width="half", understood=echo.output_tokens),
+            Input("think_seconds", "Until the next turn", unit="s", numeric=True, width="half"),
+            Input("cached_share", "Prompt cached", "0%", width="half", understood=echo.cached_share),
+        ),
+        folded=True,
+    ),
+    Group(
         "by-hand",
         "Not in the lists: figures by hand",
         (
@@ -153,6 +164,7 @@ GROUPS: Final = (
             Input("ram", "Main memory", "e.g. 32GiB", hint="Alone: no GPU.", width="half", understood=echo.ram),
             Input("weights_size", "Weights", "e.g. 16.4GB", hint="The size of the files.", width="half", understood=echo.weights_size),
             Input("bytes_per_token", "Cache per token", unit="B", hint="For a model nobody knows yet.", numeric=True, width="half"),
+            Input("revision", "Revision", "main", hint="Branch, tag or commit on the Hub.", understood=echo.revision),
         ),
         folded=True,
     ),
@@ -162,9 +174,10 @@ GROUPS: Final = (
         (
             Input("wait_target", "Turns that may wait", "5%", width="half", understood=echo.wait_target),
             Input("patience", "Patience", "30", unit="s", hint="Bounds the queue.", numeric=True, width="half"),
+            Input("pause_target", "Longest pause", "1", unit="s", hint="Bounds the tokens of a pass.", numeric=True, width="half"),
+            Input("slots", "Slots", "chosen", hint="0 or empty: as many as needed.", numeric=True, width="half"),
             Input("prefill_rate", "Prefill, measured", unit="tokens/s", numeric=True, width="half"),
             Input("decode_rate", "Decode, measured", unit="tokens/s", numeric=True, width="half"),
-            Input("slots", "Slots", "chosen", hint="0 or empty: as many as needed.", numeric=True, width="half"),
         ),
         folded=True,
     ),
@@ -175,9 +188,22 @@ GROUPS: Final = (
             Input("engine", "Engine", choices=_ENGINES, width="half", understood=echo.engine),
             Input("engine_version", "Version", "newest known", width="half"),
             Input("cache_type", "Cache type", "the engine’s own", hint="f16, q8_0, fp8 …", width="half", understood=echo.cache_type),
-            Input("memory_utilization", "Memory vLLM may use", "0.92", width="half"),
+            Input("memory_utilization", "vLLM’s share", "0.92", width="half"),
+            Input("cache_type_k", "Keys only", "as above", width="half"),
+            Input("cache_type_v", "Values only", "as above", width="half"),
             Input("tensor_parallel", "Tensor parallel", "all cards", numeric=True, width="half"),
+            Input("pipeline_parallel", "Pipeline stages", "1", numeric=True, width="half"),
             Input("cache_memory", "Known cache pool", "e.g. 6.2GiB", hint="From vLLM’s start-up.", width="half", understood=echo.cache_memory),
+            Input("engine_args", "Command line as it is", "e.g. -c 32768 -np 4 -ctk q8_0", hint="Its values win over the plan’s; choose the engine too."),
+        ),
+        folded=True,
+    ),
+    Group(
+        "adapters",
+        "LoRA adapters",
+        (
+            Input("adapters", "Adapters", "0", numeric=True, width="half"),
+            Input("switch_seconds", "A change takes", unit="s", numeric=True, width="half"),
         ),
         folded=True,
     ),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from planner.core import units
+from planner.core.attention.config import BY_HAND
 from planner.core.engines import engines
 from planner.core.engines.contract import HandOver
 from planner.core.plan import Percentiles, Plan
@@ -19,6 +20,8 @@ def page(outcome: Outcome, *, config_text: str = "", config_error: str = "") -> 
         "typed": outcome.typed,
         "query": query(outcome.typed),
         "form": form(outcome),
+        "by_hand": outcome.by_hand,
+        "config_by_hand": BY_HAND in config_error,
         "errors": {**outcome.errors, **({"config": config_error} if config_error else {})},
         "config": outcome.typed.get("config", ""),
         "config_text": config_text,
@@ -26,6 +29,7 @@ def page(outcome: Outcome, *, config_text: str = "", config_error: str = "") -> 
         "summary": _summary(outcome),
         "models": choices.models(),
         "devices": choices.devices(),
+        "formats": choices.formats(outcome.answer.plan if outcome.answer else None),
     }
     if outcome.answer:
         context |= _answer(outcome.answer.plan, outcome.answer.hand_over)
@@ -39,6 +43,8 @@ def _answer(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
         "headline": wording.headline(plan),
         "readouts": figures.readouts(plan),
         "memory_lines": figures.memory_lines(plan),
+        "lines_beside": figures.lines_beside(plan),
+        "held_against": figures.held_against(plan),
         "memory_bar": bars.memory_bar(plan.memory),
         "distribution": bars.distribution(plan.workload, plan.fit.slots),
         "speeds": figures.speeds(plan),

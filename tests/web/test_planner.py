@@ -9,6 +9,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.http import urlencode
 
+from planner.core.request import FIELDS
+from planner.web.inputs import GROUPS
+
 TextOf = Callable[[HttpResponse], str]
 EXAMPLE = {"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "context": "8192", "users": "20", "usage": "chat"}
 TYPING = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "answer"}
@@ -223,10 +226,59 @@ def test_each_engine_has_its_tab_its_settings_with_reasons_and_its_files(client:
     assert "<pre" in page
 
 
-def test_inputs_without_a_field_of_their_own_are_carried_along(client: Client) -> None:
-    page = client.get("/", EXAMPLE | {"cached_share": "0.5", "pause_target": "2"}).content.decode()
-    assert '<input type="hidden" name="cached_share" value="0.5">' in page
-    assert "cached_share=0.5" in page
+def test_every_input_of_a_request_has_a_field_and_the_config_a_form_of_its_own() -> None:
+    assert {item.name for group in GROUPS for item in group.inputs} == set(FIELDS) - {"config"}
+
+
+def test_lengths_and_a_command_line_are_inputs_like_any_other(client: Client, text_of: TextOf) -> None:
+    given = {"prompt_tokens": "2k", "output_tokens": "400", "think_seconds": "60", "cached_share": "50%", "engine": "llama-server"}
+    page = text_of(client.get("/", EXAMPLE | given | {"engine_args": "-c 16384 -np 2 -ctk q8_0 -ctv q8_0"}))
+    assert "2,048 tokens" in page
+    assert "50 % of a prompt is not read again" in page
+    assert "n_slots = 2, n_ctx_slot = 8192" in page
+
+
+def test_three_figures_stand_side_by_side_with_the_lines_the_engine_prints(client: Client) -> None:
+    page = html.unescape(client.get("/", EXAMPLE | {"engine": "llama-server"}).content.decode())
+    panel = page[page.index('id="at-start"') : page.index('id="scenarios"')]
+    assert '<span data-figure="request-bytes">1.125 GiB</span>' in panel
+    assert '<span data-figure="reserved-bytes">6.750 GiB</span>' in panel
+    assert "initializing, n_slots = 6, n_ctx_slot = 8192, kv_unified = 'false'" in panel
+    assert "6912.00 MiB (  8192 cells,  36 layers,  6/6 seqs)" in panel
+
+
+def test_memory_that_is_in_no_sum_stands_apart_line_by_line(client: Client, text_of: TextOf) -> None:
+    assert "saved prompts" in text_of(client.get("/", EXAMPLE | {"engine": "llama-server"}))
+    page = text_of(client.get("/", EXAMPLE | {"model": "Qwen/Qwen3.5-27B", "device": "h100-sxm", "engine": "vllm"}))
+    assert "loaded only for speculative decoding" in page
+
+
+def test_the_sizes_a_model_is_published_in_are_offered(client: Client) -> None:
+    page = client.get("/", EXAMPLE | {"model": "meta-llama/Llama-3.1-8B-Instruct"}).content.decode()
+    offered = re.search(r'<datalist id="formats">(.*?)</datalist>', page, re.DOTALL)
+    assert offered is not None
+    assert 'value="Q4_K_M" label="4.583 GiB, the size of its files"' in offered[1]
+    assert 'value="FP8" label="estimated from the parameters"' in offered[1]
+
+
+UNKNOWN_LAYER = (
+    '{"model_type":"qwen9","num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":8,"hidden_size":1024,'
+    '"vocab_size":1000,"intermediate_size":2048,"layer_types":["hyper_attention","full_attention"]}'
+)
+
+
+def test_a_layer_nobody_knows_is_refused_by_name_with_the_figure_that_is_missing_to_type_in(client: Client, text_of: TextOf) -> None:
+    given = EXAMPLE | {"config": UNKNOWN_LAYER, "weights_size": "2GB"}
+    page = client.get("/", given)
+    assert page.status_code == 400
+    assert "hyper_attention" in text_of(page)
+    offered = re.search(r'<form class="by-hand".*?</form>', page.content.decode(), re.DOTALL)
+    assert offered is not None
+    sent = {name: html.unescape(value) for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', offered[0])}
+    assert sent == given
+    answered = client.get("/", {**sent, "bytes_per_token": "8192"})
+    assert answered.status_code == 200
+    assert "8,192 B per token at 16 bit is what you typed in" in text_of(answered)
 
 
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])

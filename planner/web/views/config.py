@@ -19,6 +19,8 @@ MAX_CONFIG_BYTES: Final = 2**20
 def config(request: HttpRequest) -> HttpResponse:
     """Goes on to the plan with the config in its address, or shows the form again with everything as it was typed."""
     values = QueryDict(request.POST.get("address", "")).dict()
+    if by_hand := request.POST.get("bytes_per_token", "").strip():
+        values["bytes_per_token"] = by_hand
     text = request.POST.get("config_text", "")
     try:
         parsed = parse_config(_given(request, text))
