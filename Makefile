@@ -4,7 +4,7 @@ PORT ?= 8000
 ARGS ?=
 PY := .venv/bin/python
 
-.PHONY: run test check bench clean
+.PHONY: run test check bench oracle clean
 .DEFAULT_GOAL := run
 
 run: .venv/run
@@ -28,6 +28,10 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(PY) -m benchmarks $(ARGS)
+
+# Real engines in build/oracle, held against what Slotwise expects of them; see docs/oracle.md. Never part of the tests.
+oracle: .venv/run
+	$(PY) -m oracle $(ARGS)
 
 # A stamp per requirements file, so that an edit reinstalls and nothing else does.
 .venv/run: requirements.txt
