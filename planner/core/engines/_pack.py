@@ -93,7 +93,7 @@ def _check(plan: Plan, service: Service, head: Sequence[str]) -> File:
 def _script(service: Service, head: Sequence[str]) -> File:
     plain = [setting for setting in service.settings if setting.flag is None]
     variables = {s.env: (_arguments.variable_value(s), _arguments.reason(s)) for s in plain if s.env}
-    head = [*head, "Starts it in the foreground, for a terminal or a supervisor that is not systemd."]
+    head = [*head, "Starts it in the foreground, for a terminal or a supervisor that is not systemd: sh run.sh. Undo: Ctrl-C."]
     text = start_script(head, service.program, _arguments.arguments(service.settings), variables)
     return File(service.path("run.sh"), text, "The plain command, each option below its reason. Optional: the unit does the same.")
 
@@ -110,8 +110,14 @@ def _load_test(plan: Plan, service: Service, head: Sequence[str]) -> File:
 
 
 def _compose(plan: Plan, service: Service, container: Container, head: Sequence[str]) -> File:
+    path = service.path("compose.yaml")
+    how = (
+        "Instead of the unit, where containers are preferred. Checked against the Compose specification; it was not run here.",
+        f"Start: docker compose --file {path} up --detach. Look: docker compose --file {path} ps, until it says healthy.",
+        f"Undo: docker compose --file {path} down; what was downloaded stays in its volumes.",
+    )
     text = compose(
-        [*head, "Instead of the unit, where containers are preferred. Checked against the Compose specification; it was not run here."],
+        [*head, *how],
         service.daemon.name,
         container,
         plan.node,
@@ -119,7 +125,7 @@ def _compose(plan: Plan, service: Service, container: Container, head: Sequence[
         secrets=service.daemon.secrets_path if service.has_keys else None,
         start_seconds=service.start.seconds,
     )
-    return File(service.path("compose.yaml"), text, "The same plan for Docker Compose, instead of the unit. Not run here. Optional.")
+    return File(path, text, "The same plan for Docker Compose, instead of the unit. Not run here. Optional.")
 
 
 def _published(service: Service) -> Published:
@@ -154,4 +160,6 @@ def _front(plan: Plan, service: Service, head: Sequence[str]) -> File:
     if not service.has_queue_limit:
         reasons.append(f"{service.daemon.title}'s own queue has no end: this one ends")
     why = f"Optional, in front of the engine: {'; '.join(reasons)}."
-    return File(f"/etc/nginx/conf.d/{service.daemon.name}.conf", _nginx.front_file([*head, why], front), why)
+    path = f"/etc/nginx/conf.d/{service.daemon.name}.conf"
+    how = f"Start: sudo nginx -t && sudo systemctl reload nginx; clients then ask {listen}. Undo: sudo rm {path}, and reload again."
+    return File(path, _nginx.front_file([*head, why, how], front), why)

@@ -82,6 +82,14 @@ def start_up_lines(daemon: Daemon, expect: Expectation) -> tuple[Step, ...]:
     )
 
 
+def check(daemon: Daemon) -> Step:
+    return Step(
+        f"sudo sh ./etc/{daemon.name}/check.sh",
+        "pass in every line",
+        "Does what the steps below do by hand, and says for each whether it passed. With a key: put API_KEY=… before sh.",
+    )
+
+
 def health(address: str) -> Step:
     return Step(f"curl --silent --fail http://{address}/health && echo healthy", "healthy", "The model is loaded.")
 

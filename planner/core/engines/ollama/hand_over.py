@@ -33,6 +33,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
         apply=_apply(plan, place, files),
         verify=(
+            _steps.check(DAEMON),
             _steps.syntax(DAEMON),
             _steps.environment(DAEMON, variables),
             *_steps.answers(address, name, plan.fit.slots),

@@ -37,6 +37,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         files=(*files, *_beside(plan, job, place, chosen, expect, origin=origin)),
         apply=_apply(plan, place, files),
         verify=(
+            _steps.check(DAEMON),
             _steps.syntax(DAEMON),
             _steps.arguments(DAEMON, _shell.command(["serve", place.model, *words[:4]]) + " …"),
             _steps.health(address),
