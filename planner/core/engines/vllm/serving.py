@@ -1,6 +1,5 @@
 """What a server for the job really runs with: its command line first, then the planner's choice, then vLLM's defaults."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,15 +11,11 @@ from planner.core.engines.vllm.cache_types import DTYPE_BYTES, CacheType
 from planner.core.engines.vllm.defaults import batch_defaults, compute_capability, model_dtype
 from planner.core.engines.vllm.versions import Rules, rules_of
 from planner.core.errors import InputError
-from planner.core.hardware import Device, Node
+from planner.core.hardware import Device
 from planner.core.model_shape import ModelShape
 from planner.core.units import GIB
 
 MAX_DRAFT: Final = 64
-# Memory of the CUDA context on one GPU, and with NCCL's on several: 79.18 GiB less the 78.57 and 77.64 free at the start of an H100
-# and of two, in public reports of vLLM.
-CONTEXT_ONE: Final = int(0.61 * GIB)
-CONTEXT_MANY: Final = int(1.54 * GIB)
 # Speculation without a draft model, and the methods that keep the scheduler waiting. Source: vLLM 0.32 config/speculative.py, vllm.py.
 _WITHOUT_MODEL: Final = ("ngram", "suffix")
 _WITHOUT_ASYNC: Final = (*_WITHOUT_MODEL, "medusa")
@@ -30,10 +25,7 @@ _IGNORES_CACHE_TYPE: Final = frozenset({"falcon"})
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The settled configuration of one server. Names as in vLLM's own configuration classes.
-
-    `data_parallel_here` of the `data_parallel_size` engines run on this machine; limits and caches are those of one engine.
-    """
+    """The settled configuration of one server. Names as in vLLM's own configuration classes."""
 
     rules: Rules
     shape: ModelShape
@@ -51,8 +43,6 @@ class Serving:
     tensor_parallel_size: int
     pipeline_parallel_size: int
     data_parallel_size: int
-    data_parallel_here: int
-    expert_parallel: bool
     decode_context_parallel_size: int
     enable_prefix_caching: bool
     hybrid_manager: bool
@@ -99,15 +89,14 @@ class Serving:
 
 
 def settle(job: Job, slots: int = 0) -> Serving:
-    """The configuration of a server for `job` with `slots` slots over all its engines (0: vLLM's own default for the card).
+    """The configuration of a server for `job` with `slots` slots (0: vLLM's own default for the card).
 
     Raises InputError for values that vLLM refuses.
     """
     rules = rules_of(job.version)
     given = arguments.parse(job.engine_args)
-    engines, here = data_parallel(given)
     max_model_len = _max_model_len(given, job)
-    seqs, batched = _batch(given, job, rules, slots=-(-slots // engines), max_model_len=max_model_len)
+    seqs, batched = _batch(given, job, rules, slots=slots, max_model_len=max_model_len)
     if given.block_size and given.block_size % 16:
         raise InputError(f"--block-size {given.block_size}: vLLM's GPU back ends want a multiple of 16.", field="engine_args")
     dtype = _dtype("dtype", model_dtype(job.shape, job.node.device, given.dtype))
@@ -120,7 +109,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
         seqs_given=given.max_num_seqs is not None,
-        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or _default_utilization(job.node, rules),
+        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or rules.default_utilization,
         kv_cache_memory_bytes=given.kv_cache_memory_bytes or job.cache_memory_bytes,
         num_gpu_blocks_override=given.num_gpu_blocks_override,
         cache_type=_cache_type(given, job, rules, dtype),
@@ -129,9 +118,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
         block_size=given.block_size,
         tensor_parallel_size=given.tensor_parallel_size or job.tensor_parallel,
         pipeline_parallel_size=given.pipeline_parallel_size or job.pipeline_parallel,
-        data_parallel_size=engines,
-        data_parallel_here=here,
-        expert_parallel=bool(given.enable_expert_parallel),
+        data_parallel_size=given.data_parallel_size or 1,
         decode_context_parallel_size=given.decode_context_parallel_size or 1,
         enable_prefix_caching=_prefix_caching(given, job.shape, rules),
         hybrid_manager=not given.disable_hybrid_kv_cache_manager,
@@ -145,27 +132,6 @@ def settle(job: Job, slots: int = 0) -> Serving:
         encodes_images=_encodes_images(given, job),
         offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
     )
-
-
-def data_parallel(given: Arguments) -> tuple[int, int]:
-    """(engines in all, engines on this machine). Raises InputError where the second is more."""
-    engines = given.data_parallel_size or 1
-    here = engines if given.data_parallel_size_local is None else given.data_parallel_size_local
-    if here > engines:
-        raise InputError(f"--data-parallel-size-local {here} is more than the {engines} of --data-parallel-size.", field="engine_args")
-    return engines, here
-
-
-def _default_utilization(node: Node, rules: Rules) -> float:
-    """The release's own share, or less where not so much is free at the start: vLLM then refuses to start.
-
-    Source: vLLM 0.32 v1/worker/utils.py, request_memory: free memory is taken after the CUDA context was made.
-    """
-    if not node.reserved_bytes and not any(device.system_bytes for device in node.devices):
-        return rules.default_utilization
-    context = CONTEXT_ONE if len(node.devices) == 1 else CONTEXT_MANY
-    free = min((node.free_bytes(index) - context) / device.memory_bytes for index, device in enumerate(node.devices))
-    return max(0.01, min(rules.default_utilization, math.floor(free * 100) / 100))
 
 
 def _max_model_len(given: Arguments, job: Job) -> int:
