@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import config, curve, files, glossary, guide, health, planner
+from planner.web.views import config, curve, files, glossary, guide, health, planner, review
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
@@ -13,5 +13,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("glossary/", glossary.glossary, name="glossary"),
     path("guide/", guide.guide, name="guide"),
     path("guide/<slug:slug>/", guide.symptom, name="symptom"),
+    path("review/", review.review, name="review"),
     path("healthz", health.alive, name="health"),
 ]

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from planner.core.errors import InputError
 from planner.core.request import FIELDS, PlanRequest, read_request
-from planner.web.address import EXAMPLE, address, query
+from planner.web.address import EXAMPLE, address, given, query
 
 # A plan with a pasted config.json has a few thousand characters.
 MAX_QUERY: Final = 65_536
@@ -38,14 +38,19 @@ class Carried:
         """The engine the plan asks for, "" where it is left open."""
         return self.request.engine if self.request and self.request.engine != "auto" else ""
 
-    def with_(self, engine: str, inputs: Mapping[str, str | None]) -> str:
-        """The address of the plan (the worked example where none came along) for `engine` with `inputs` changed.
+    def changed(self, engine: str, inputs: Mapping[str, str | None]) -> dict[str, str]:
+        """The plan's inputs (the worked example's where none came along) for `engine`, with `inputs` changed.
 
         A pasted command line is left out: its values would win over the change.
         """
         base = self.values or EXAMPLE
         left_out: dict[str, str | None] = {} if base.get("engine") == engine else dict.fromkeys(_ENGINES_OWN)
-        return address(reverse("planner"), base, **{"engine_args": None, **left_out, "engine": engine, **inputs})
+        changed = {**base, "engine_args": None, **left_out, "engine": engine, **inputs}
+        return given({name: value or "" for name, value in changed.items()})
+
+    def with_(self, engine: str, inputs: Mapping[str, str | None]) -> str:
+        """The address of the plan that `changed` describes."""
+        return address(reverse("planner"), self.changed(engine, inputs))
 
 
 def carried(text: str) -> Carried:
