@@ -6,26 +6,42 @@ Mitrani 1981, Lavenberg and Reiser 1980), which is why every formula below runs 
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from planner.core.plan import SlotTrade
 
 
-def _others(*, others: int, slots: int, think_seconds: float, generate_seconds: float) -> Iterator[tuple[int, float]]:
-    """(n, probability) that n of the `others` are in the system, in service or waiting, when a request arrives.
+# States that are this much less likely than the most likely one add nothing to a sum of probabilities.
+_NEGLIGIBLE: Final = 1e-20
 
-    Birth–death chain: births (others − n) / think, deaths min(n, slots) / generate. In logarithms, so that
-    ten thousand users neither overflow nor vanish.
+
+def _others(*, others: int, slots: int, think_seconds: float, generate_seconds: float) -> Iterator[tuple[int, float]]:
+    """(n, probability) for n of the `others` waiting or being served; counts that practically never occur are left out.
+
+    Birth–death chain: births (others − n) / think, deaths min(n, slots) / generate. Births fall and deaths rise with n, so
+    the probabilities rise to one peak and fall from there: they are followed outwards from it, where each is a share of the
+    one before, and ten thousand users neither overflow nor take ten thousand steps.
     """
-    offered = math.log(generate_seconds / think_seconds)
-    logs = [0.0]
-    for n in range(others):
-        logs.append(logs[-1] + math.log(others - n) + offered - math.log(min(n + 1, slots)))
-    top = max(logs)
-    weights = [math.exp(value - top) for value in logs]
-    total = math.fsum(weights)
-    return ((n, weight / total) for n, weight in enumerate(weights))
+
+    def step(n: int) -> float:
+        """The probability of n + 1 as a multiple of that of n."""
+        return (others - n) / think_seconds * generate_seconds / min(n + 1, slots)
+
+    peak = bisect_left(range(others), True, key=lambda n: step(n) <= 1)  # noqa: FBT003 (the value that is sought)
+    weights = {peak: 1.0}
+    for n in range(peak, others):
+        weights[n + 1] = weights[n] * step(n)
+        if weights[n + 1] < _NEGLIGIBLE:
+            break
+    for n in range(peak, 0, -1):
+        weights[n - 1] = weights[n] / step(n - 1)
+        if weights[n - 1] < _NEGLIGIBLE:
+            break
+    total = math.fsum(weights.values())
+    return ((n, weight / total) for n, weight in weights.items())
 
 
 @lru_cache(maxsize=65_536)

@@ -81,3 +81,15 @@ def test_ten_thousand_users_stay_finite() -> None:
 )
 def test_the_last_in_the_queue_still_starts_within_patience(slots: int, generate: float, patience: float, bound: int) -> None:
     assert queue_bound(slots=slots, generate_seconds=generate, patience_seconds=patience) == bound
+
+
+@pytest.mark.parametrize("slots", [1, 1_300, 1_400, 9_999])
+def test_leaving_out_what_never_occurs_changes_nothing(slots: int) -> None:
+    """Ten thousand users against the whole sum in logarithms."""
+    users, generate, think = 10_000, 12, 78
+    logs = [0.0]
+    for n in range(users - 1):
+        logs.append(logs[-1] + math.log((users - 1 - n) * generate / think) - math.log(min(n + 1, slots)))
+    weights = [math.exp(value - max(logs)) for value in logs]
+    trade = slot_trade(users=users, slots=slots, generate_seconds=generate, turn_seconds=generate + think)
+    assert trade.wait_probability == pytest.approx(math.fsum(weights[slots:]) / math.fsum(weights), rel=1e-9, abs=1e-15)
