@@ -113,6 +113,7 @@ def _duty_cycle(usage: str) -> tuple[tuple[str, str], ...]:
 
 
 _USAGES: Final = tuple(Choice(name, preset.title, _duty_cycle(name)) for name, preset in PRESETS.items())
+_IMAGES: Final = (Choice("", "Text only"), Choice("yes", "Served"))
 _ENGINES: Final = (Choice("", "Choose for me"), *(Choice(name, engine.title) for name, engine in engines().items()))
 
 GROUPS: Final = (
@@ -186,7 +187,7 @@ GROUPS: Final = (
         "Engine and cache",
         (
             Input("engine", "Engine", choices=_ENGINES, width="half", understood=echo.engine),
-            Input("engine_version", "Version", "newest known", width="half"),
+            Input("engine_version", "Version", "newest known", hint="Or what --version prints.", width="half"),
             Input("cache_type", "Cache type", "the engine’s own", hint="f16, q8_0, fp8 …", width="half", understood=echo.cache_type),
             Input("memory_utilization", "vLLM’s share", "0.92", width="half"),
             Input("cache_type_k", "Keys only", "as above", width="half"),
@@ -200,10 +201,11 @@ GROUPS: Final = (
     ),
     Group(
         "adapters",
-        "LoRA adapters",
+        "Adapters and images",
         (
             Input("adapters", "Adapters", "0", numeric=True, width="half"),
             Input("switch_seconds", "A change takes", unit="s", numeric=True, width="half"),
+            Input("images", "Images", hint="For a model that can see.", choices=_IMAGES),
         ),
         folded=True,
     ),
