@@ -13,7 +13,6 @@ from typing import Final
 
 from planner.core.plan import SlotTrade
 
-
 # States that are this much less likely than the most likely one add nothing to a sum of probabilities.
 _NEGLIGIBLE: Final = 1e-20
 
