@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,15 @@ def test_ollama_multiplies_by_itself() -> None:
 def test_vllm_counts_running_requests_in_its_queue_limit() -> None:
     assert pairs(handed("vllm", slots=4))["--max-num-queued-reqs"] == "14"
     assert "--max-num-queued-reqs" not in pairs(handed("vllm", slots=4, version="0.28.0"))
+
+
+def test_a_known_pool_leaves_vllm_s_share_of_memory_alone() -> None:
+    # The whole card as the share would be refused: some of it is never free (v1/worker/utils.py, request_memory).
+    plan, job = by_hand.plan("vllm")
+    given_pool = replace(job, engine_args=("--kv-cache-memory-bytes", "4G"))
+    done = pairs(vllm.hand_over(plan, given_pool, PrintsOneLine()))  # type: ignore[arg-type]
+    assert done["--kv-cache-memory-bytes"] == "4G"
+    assert "--gpu-memory-utilization" not in done
 
 
 def test_vllm_gets_at_least_one_token_a_slot() -> None:

@@ -8,7 +8,7 @@ from planner.core.engines.llama_server.versions import BUILDS, rules_of
 from planner.core.errors import InputError
 from planner.core.readers.gguf_shape import read_gguf_shape
 from planner.core.readers.hf_config import read_shape
-from tests.core.llama_models import GPT_OSS_20B, QWEN3_8B, gguf, heads, job
+from tests.core.llama_models import GPT_OSS_20B, QWEN3_8B, gguf, heads, job, latent, some
 
 GEMMA_2B = gguf("gemma", 18, 2048, 8, 1, context_length=8192, vocab_size=256_000, **heads(256))
 
@@ -44,6 +44,19 @@ def test_a_command_line_that_leaves_the_context_alone_changes_only_the_rest() ->
     values = ENGINE.expect(job(QWEN3_8B, "-ctk q8_0 --metrics"), 4).values
     assert (values["n_ctx"], values["n_slots"]) == (32768, 4)
     assert values["kv"][0]["k_bytes"] * 32 == values["kv"][0]["v_bytes"] * 17
+
+
+def test_a_micro_batch_is_a_multiple_of_the_slots_where_the_server_would_not_start_otherwise() -> None:
+    # b11434 on Kimi Linear: starts with 1, 2 and 8 slots and 512 tokens, ends with 3, 5, 6 and 7; starts with 3 and 510.
+    kimi = latent("kimi-linear", 27, 2304, 32, some(27, {3, 7, 11, 15, 19, 23, 26}, 1), ssm__conv_kernel=4, kda__head_dim=128)
+
+    def ubatch(args: str, slots: int, model: dict[str, object] = kimi) -> int:
+        return ENGINE.settings(job(model, args), slots).n_ubatch
+
+    assert [ubatch("", slots) for slots in (1, 2, 3, 5, 6, 7, 8)] == [512, 512, 510, 510, 510, 511, 512]
+    assert ubatch("-c 6144 -np 3 -kvu", 3) == 512
+    assert ubatch("-ub 300", 3) == 300
+    assert ubatch("", 3, QWEN3_8B) == 512
 
 
 def test_a_model_without_a_context_length_needs_one_on_the_command_line() -> None:

@@ -9,6 +9,7 @@ from planner.core.engines.llama_server.arguments import ALL_LAYERS, AUTO_SLOTS, 
 from planner.core.engines.llama_server.cache_types import CacheType, cache_type
 from planner.core.engines.llama_server.versions import Rules, rules_of
 from planner.core.errors import InputError
+from planner.core.model_shape import ModelShape
 
 DEFAULT_BATCH: Final = 2048
 DEFAULT_UBATCH: Final = 512
@@ -24,6 +25,8 @@ MAX_SLOTS: Final = 256
 CELL_PADDING: Final = 256
 # src/llama-context.cpp, llama_init_from_model: the engine switches it off itself.
 WITHOUT_FLASH_ATTENTION: Final = "grok"
+# Architectures whose worst graph is laid out for one sequence, whatever the slots. Source: src/llama-context.cpp, sched_reserve.
+_RESERVED_FOR_ONE: Final = {"kimi-linear", "minimax-01"}
 # Speculation that keeps a recurrent state per draft token.
 _ROLLBACK_DRAFTS: Final = {"draft-mtp", "draft-eagle3", "draft-dflash", "draft-dspark"}
 
@@ -81,6 +84,18 @@ class Context:
         return 1 if self.unified else self.slots
 
 
+def default_ubatch(shape: ModelShape, *, batch: int, slots: int, unified: bool) -> int:
+    """Tokens of a micro-batch if nobody says otherwise: the server's 512, no more than the batch.
+
+    With private streams the attention of some architectures is laid out for a multiple of the slots, else llama-server ends at the
+    start with `GGML_ASSERT(ggml_can_repeat(b, a)) failed` (met with b11434 and three slots of Kimi Linear).
+    """
+    tokens = min(batch, DEFAULT_UBATCH)
+    if unified or tokens < slots or architecture(shape) not in _RESERVED_FOR_ONE:
+        return tokens
+    return tokens - tokens % slots
+
+
 def _divided(job: Job, slots: int, given: Arguments, *, planned: bool) -> tuple[int | None, int, bool]:
     """(n_ctx, n_parallel, unified). The planner's own choice is a private stream per slot, each of the full context."""
     if planned or not given.shapes_context:
@@ -116,7 +131,7 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
         unified=unified,
         per_slot=0 if planned else given.kv_unified_per_slot or 0,
         n_batch=batch,
-        n_ubatch=given.n_ubatch or min(batch, DEFAULT_UBATCH),
+        n_ubatch=given.n_ubatch or default_ubatch(job.shape, batch=batch, slots=n_parallel, unified=unified),
         type_k=cache_type(given.type_k or job.cache_type_k, field="cache_type"),
         type_v=cache_type(given.type_v or job.cache_type_v, field="cache_type"),
         flash_attn=given.flash_attn != "off" and architecture(job.shape) != WITHOUT_FLASH_ATTENTION,

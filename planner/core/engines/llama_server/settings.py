@@ -15,7 +15,14 @@ from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.offload import offload_settings
 from planner.core.engines.llama_server.placement import Placement, place
 from planner.core.engines.llama_server.ram import checkpoint_bytes, prompt_cache_limit
-from planner.core.engines.llama_server.serving import DEFAULT_CACHE_RAM_MIB, DEFAULT_CHECKPOINTS, DEFAULT_UBATCH, Serving, serving
+from planner.core.engines.llama_server.serving import (
+    DEFAULT_CACHE_RAM_MIB,
+    DEFAULT_CHECKPOINTS,
+    DEFAULT_UBATCH,
+    Serving,
+    default_ubatch,
+    serving,
+)
 from planner.core.plan import Plan
 from planner.core.units import GIB, MIB
 
@@ -39,7 +46,7 @@ def settings(plan: Plan, job: Job, where: Place) -> tuple[Setting, ...]:
     placed = place(job, serves, held(job, serves))
     chosen = (
         *_slots(plan, flags),
-        *_passes(plan, flags),
+        *_passes(plan, serves, flags),
         *_cache_types(plan, flags),
         *_prompt_cache(plan, job, serves, placed, flags),
         *_snapshots(plan, job, serves, placed, flags),
@@ -87,7 +94,7 @@ def _slots(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
     )
 
 
-def _passes(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
+def _passes(plan: Plan, serves: Serving, flags: VersionFlags) -> Iterator[Setting]:
     batch = max(plan.engine.batch_tokens, plan.fit.slots)
     yield from flags.setting(
         "--batch-size",
@@ -96,12 +103,15 @@ def _passes(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
         breaks="More: long prompts pause the others for longer. Fewer: prompts are read more slowly.",
         source="pause_target",
     )
-    ubatch = min(DEFAULT_UBATCH, batch)
+    usual = min(DEFAULT_UBATCH, batch)
+    ubatch = default_ubatch(plan.model.shape, batch=batch, slots=serves.n_parallel, unified=serves.unified)
+    whole = "" if ubatch == usual else f" A multiple of the {serves.n_parallel} slots: llama-server ends at the start otherwise."
     yield from flags.setting(
         "--ubatch-size",
         ubatch,
         why=f"The compute buffer of the plan is for {ubatch} tokens at once"
-        + (f", and more than the pass of {batch:,} never come." if batch < DEFAULT_UBATCH else "."),
+        + (f", and more than the pass of {batch:,} never come." if batch < DEFAULT_UBATCH else ".")
+        + whole,
         breaks="More: the compute buffer and sliding-window caches grow with it.",
         source="pause_target",
     )

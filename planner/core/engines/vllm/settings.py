@@ -31,7 +31,7 @@ def settings(plan: Plan, job: Job, place: Place) -> tuple[Setting, ...]:
     figures = account(job, plan.fit.slots)
     chosen = (
         *_scheduling(plan, figures, flags),
-        *_memory(plan, job, flags),
+        *_memory(plan, figures, flags),
         *_prefixes(figures, flags),
         *_queue(plan, flags),
         *parallel_settings(plan, job, flags),
@@ -110,13 +110,14 @@ def _in_flight(figures: Account) -> str:
     )
 
 
-def _memory(plan: Plan, job: Job, flags: VersionFlags) -> Iterator[Setting]:
+def _memory(plan: Plan, figures: Account, flags: VersionFlags) -> Iterator[Setting]:
     memory = plan.memory
-    if job.cache_memory_bytes is not None:
+    known = figures.serving.kv_cache_memory_bytes
+    if known is not None:
         yield from flags.setting(
             "--kv-cache-memory-bytes",
-            job.cache_memory_bytes,
-            why=f"The pool you know: {units.gib(job.cache_memory_bytes)} of cache on each GPU. vLLM takes exactly this and does not look at "
+            known,
+            why=f"The pool you know: {units.gib(known)} of cache on each GPU. vLLM takes exactly this and does not look at "
             "its share of memory.",
             breaks="More than is free beside the weights: out of memory, at the start or under load.",
             source="cache_memory",
