@@ -1,14 +1,14 @@
 """The options of llama-server for a plan, each with its reason: slots, passes, cache and host RAM here, the rest beside this."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from planner.core import units
 from planner.core.engines import _reasons
-from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._flags import VersionFlags
 from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
+from planner.core.engines._tables import flag_tables
 from planner.core.engines.contract import Job, Setting
 from planner.core.engines.llama_server.endpoint import endpoint_settings
 from planner.core.engines.llama_server.fit_context import held
@@ -26,7 +26,7 @@ from planner.core.engines.llama_server.serving import (
 from planner.core.plan import Plan
 from planner.core.units import GIB, MIB
 
-FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
+FLAGS: Final = flag_tables()["llama-server"]
 
 # The options that divide the context over the slots.
 DIVISION: Final = frozenset({"--ctx-size", "--parallel", "--kv-unified", "--no-kv-unified", "--kv-unified-per-slot"})

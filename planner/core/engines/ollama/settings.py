@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from planner.core import units
 from planner.core.engines import _reasons
-from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._flags import VersionFlags
 from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
+from planner.core.engines._tables import flag_tables
 from planner.core.engines._unit import DISK_BYTES_PER_S
 from planner.core.engines.contract import Job, Setting
 from planner.core.engines.ollama.families import family, one_at_a_time
@@ -17,7 +17,7 @@ from planner.core.hardware import Node
 from planner.core.plan import Plan
 from planner.core.units import GIB
 
-FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
+FLAGS: Final = flag_tables()["ollama"]
 PORT: Final = 11434
 LOAD_SECONDS: Final = 300
 # The context where none is set, by the memory of all GPUs. Source: Ollama server/routes.go, defaultNumCtx.

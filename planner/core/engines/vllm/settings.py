@@ -1,21 +1,21 @@
 """The options of `vllm serve` for a plan, each with its reason: scheduling and memory here, the rest beside this."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from planner.core import units
 from planner.core.engines import _reasons
-from planner.core.engines._flags import VersionFlags, load_flags
+from planner.core.engines._flags import VersionFlags
 from planner.core.engines._given import Given, override, read_given
 from planner.core.engines._place import Place
+from planner.core.engines._tables import flag_tables
 from planner.core.engines.contract import Job, Setting
 from planner.core.engines.vllm.budget import Account, account
 from planner.core.engines.vllm.endpoint import endpoint_settings
 from planner.core.engines.vllm.model_parts import parallel_settings, part_settings
 from planner.core.plan import Plan
 
-FLAGS: Final = load_flags(Path(__file__).parent / "flags.toml")
+FLAGS: Final = flag_tables()["vllm"]
 # Share of blocks kept free where memory is full: what vLLM's scheduler kept by default before its V1 engine.
 WATERMARK: Final = "0.01"
 
