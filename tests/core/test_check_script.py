@@ -16,6 +16,7 @@ from planner.core.engines import _check_script, engines
 from planner.core.engines._check_script import Checked, check_script
 from planner.core.engines.contract import Expectation, ExpectedLine
 from tests.core.test_hand_over import handed
+from tests.situations import CASES, VERSIONS, answer
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: apt-get install curl")
 needs_shellcheck = pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed: apt-get install shellcheck")
@@ -225,6 +226,19 @@ def test_shellcheck_has_nothing_to_say_about_any_script(name: str, slots: int, t
         path.write_text(file.content)
         done = subprocess.run(["shellcheck", "--shell=sh", "--severity=style", path], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
+
+
+@needs_shellcheck
+@pytest.mark.parametrize("name", sorted(engines()))
+def test_shellcheck_has_nothing_to_say_about_the_scripts_of_any_situation(name: str, tmp_path: Path) -> None:
+    for number, case in enumerate(case for case in CASES if case[0] == name and case[2] == VERSIONS[name][-1]):
+        for file in answer(*case)[1].files:
+            if file.path.endswith(".sh"):
+                (tmp_path / f"{number}-{Path(file.path).name}").write_text(file.content)
+    scripts = sorted(tmp_path.iterdir())
+    assert len(scripts) >= 3
+    done = subprocess.run(["shellcheck", "--shell=sh", "--severity=style", *scripts], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", sorted(engines()))

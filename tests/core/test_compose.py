@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from planner.core.engines import _compose, engines
 from planner.core.engines._systemd import Argument
+from planner.core.engines.contract import Setting
 from planner.core.hardware import Node
 from planner.core.units import GIB
 from tests.by_hand import CPU, MI300X, RTX_4090
@@ -178,3 +179,14 @@ def test_any_text_reads_back_as_it_was_or_is_refused(word: str, why: str, value:
     assert [unescaped(each) for each in service["command"]] == [word, value]
     assert unescaped(service["environment"]["NAME"]) == value
     assert unescaped(service["volumes"][0]["source"]) == path
+
+
+def test_every_file_that_an_option_names_is_there_in_the_container() -> None:
+    settings = [
+        Setting("--lora-modules", "a=/srv/a", "", more=("b=/srv/b",)),
+        Setting("--lora", "/srv/c,/srv/d", ""),
+        Setting("--alias", "Qwen/Qwen3-8B", ""),
+        Setting(None, "/var/lib/x", "", env="HF_HOME"),
+        Setting("--metrics", None, ""),
+    ]
+    assert _compose.files_in(settings) == ("/srv/a", "/srv/b", "/srv/c", "/srv/d")

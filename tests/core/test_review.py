@@ -17,6 +17,9 @@ from planner.core.planning import make_plan
 from planner.core.request import read_request
 from planner.core.review import Review, engine_in, review
 from planner.sources import find_model
+from tests.situations import CASES as SITUATIONS
+from tests.situations import VERSIONS
+from tests.situations import answer as situation_of
 
 _RECORD = tomllib.loads((Path(__file__).resolve().parents[1] / "truth" / "pasted.toml").read_text())
 PLANS, CASES = _RECORD["plans"], _RECORD["case"]
@@ -79,6 +82,17 @@ def test_what_a_plan_hands_over_is_kept_whole(name: str) -> None:
         result = review(text, plan, done)
         assert set(codes(result)) <= {"first_gpus"}, result.of("wrong")  # which GPUs are free is not the plan's to know
         assert result.of("changed") == ()
+
+
+@pytest.mark.parametrize(("engine", "situation", "version"), [case for case in SITUATIONS if case[2] == VERSIONS[case[0]][-1]])
+def test_nothing_is_wrong_with_a_hand_over_of_any_situation(engine: str, situation: str, version: str) -> None:
+    plan, done = situation_of(engine, situation, version)
+    files = [
+        file.content for file in done.files if file.path.endswith((".conf", "compose.yaml", "config.yaml")) and "nginx" not in file.path
+    ]
+    for text in (done.command, *files):
+        result = review(text, plan, done)
+        assert result.of("wrong") == result.of("changed") == ()
 
 
 def test_options_are_kept_changed_and_added() -> None:

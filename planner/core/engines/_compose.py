@@ -3,13 +3,14 @@
 Source: the Compose specification (compose-spec/compose-spec, schema/compose-spec.json), `services`, `volumes`; interpolation of `$`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from planner.core.engines import _yaml
+from planner.core.engines import _arguments, _yaml
 from planner.core.engines._systemd import Argument
 from planner.core.engines._yaml import Noted, Value
+from planner.core.engines.contract import Setting
 from planner.core.hardware import Node
 
 # What NCCL takes per GPU pair is far below; PyTorch's loaders and vLLM's own workers share the rest. Suggested in vllm-project/vllm#1710.
@@ -56,6 +57,18 @@ def literal(text: str) -> str:
     return text.replace("$", "$$")
 
 
+def files_in(settings: Iterable[Setting]) -> tuple[str, ...]:
+    """The absolute paths among the options' values, `name=/path` and comma-separated ones included: what the container must see."""
+    found = [
+        part.rsplit("=", 1)[-1]
+        for setting in settings
+        if setting.flag
+        for word in _arguments.words(setting)[1:]
+        for part in word.split(",")
+    ]
+    return tuple(dict.fromkeys(path for path in found if path.startswith("/")))
+
+
 def _noted(value: Value, why: str) -> Value:
     return Noted(value, why) if why else value
 
@@ -82,7 +95,7 @@ def _mounts(container: Container) -> list[Value]:
             "read_only": True,
             "bind": {"create_host_path": False},
         }
-        mounts.append(Noted(bind, "The model, under the path it has on the machine; a path that is not there is an error."))
+        mounts.append(Noted(bind, "What it reads, under the path it has on the machine; a path that is not there is an error."))
     return [*mounts, *({"type": "volume", "source": name, "target": target} for name, target in container.volumes)]
 
 

@@ -1,6 +1,7 @@
 """A pasted `docker run` line, Compose file or `--config` file, read as leniently as people write them."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -116,6 +117,8 @@ def _compose_variables(environment: Any) -> Iterator[Given]:
 def _text(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, list):
+        return shlex.join(_text(each) for each in value)
     return str(value).lower() if isinstance(value, bool) else str(value).replace("$$", "$")
 
 

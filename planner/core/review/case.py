@@ -72,6 +72,12 @@ class Case:
         flag = self.flag(given)
         return meaning(flag, given.spelling, given.value)
 
+    def planned(self, setting: Setting) -> str:
+        """A setting's value as `meaning` gives that of a pasted one."""
+        if setting.flag and len(words(setting)) > 2:
+            return command(words(setting)[1:])
+        return meaning(self.flags.find(setting.flag or setting.env or ""), setting.flag or setting.env or "", setting.value)
+
     def setting(self, name: str) -> Setting | None:
         """What the plan sets this option to."""
         return next((setting for setting in self.wanted if self.name_of(setting) == name), None)

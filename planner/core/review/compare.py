@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from planner.core.engines import _systemd
 from planner.core.engines._arguments import arguments, reason, variable_value, words
-from planner.core.engines._pasted import Given
+from planner.core.engines._pasted import Given, split
 from planner.core.engines._read_pasted import read_pasted
 from planner.core.engines._shell import command
 from planner.core.engines._systemd import Command, Entry, Section
@@ -14,7 +14,7 @@ from planner.core.engines._tables import flag_tables
 from planner.core.engines.contract import HandOver, Setting
 from planner.core.errors import InputError
 from planner.core.plan import Plan
-from planner.core.review.case import Case, Complaint, cite, meaning, shown
+from planner.core.review.case import Case, Complaint, cite, shown
 from planner.core.review.rules import rules
 
 Kind = Literal["wrong", "changed", "added", "kept"]
@@ -91,10 +91,17 @@ def _with_their_places(case: Case) -> Case:
     for setting in case.wanted:
         name = case.name_of(setting)
         if name in theirs:
-            wanted.append(replace(setting, value=theirs[name].value, why="As you have it."))
+            first, *more = _parts(case, theirs[name])
+            wanted.append(replace(setting, value=first, more=tuple(more), why="As you have it."))
         elif name not in source:
             wanted.append(setting)
     return replace(case, wanted=tuple(wanted))
+
+
+def _parts(case: Case, given: Given) -> list[str]:
+    """The words of an option's value: several where the option takes several."""
+    flag = case.flag(given)
+    return (split(given.value or "") if flag and flag.type == "words" else []) or [given.value or ""]
 
 
 def _wrong(case: Case, complaints: list[Complaint]) -> Iterator[Item]:
@@ -135,7 +142,7 @@ def _beside(case: Case, name: str, given: Given) -> Item:
     if setting is None:
         known = f"{flag.meaning} The plan leaves it as you have it." if flag and flag.meaning else "The plan says nothing about it."
         return Item("kept", name, theirs, "", known)
-    if _same(case.meaning(given), meaning(flag, setting.flag or setting.env or "", setting.value)) or _listens_inside(case, name):
+    if _same(case.meaning(given), case.planned(setting)) or _listens_inside(case, name):
         return Item("kept", name, theirs, case.written(setting), setting.why)
     return Item("changed", name, theirs, case.written(setting), reason(setting))
 
@@ -176,8 +183,10 @@ def _known(case: Case, given: Given) -> Iterator[Setting]:
         return
     off = case.meaning(given) == "off" and flag.type == "switch"
     name = flag.negative if off and flag.negative else flag.name
+    first, *more = _parts(case, given)
+    value = None if flag.type == "switch" or given.value is None else first
     try:
-        yield from case.flags.setting(name, None if flag.type == "switch" else given.value, why="Yours.", source="engine_args")
+        yield from case.flags.setting(name, value, more=tuple(more), why="Yours.", source="engine_args")
     except InputError:
         return
 

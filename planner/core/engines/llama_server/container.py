@@ -3,7 +3,7 @@
 from typing import Final
 
 from planner.core.engines._arguments import arguments
-from planner.core.engines._compose import Container, Variable
+from planner.core.engines._compose import Container, Variable, files_in
 from planner.core.engines._flags import version_key
 from planner.core.engines._place import Place
 from planner.core.engines._systemd import Argument
@@ -31,7 +31,7 @@ def container(plan: Plan, job: Job, place: Place, settings: tuple[Setting, ...],
         arguments=(*arguments(setting for setting in settings if setting.flag != "--host"), inside),
         variables=(Variable("LLAMA_CACHE", CACHE, "Downloaded models stay in a volume."),) if from_hub else (),
         health=("curl", "--fail", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{port}/health"),
-        files=() if from_hub else (model_file(job, place),),
+        files=tuple(dict.fromkeys((*(() if from_hub else (model_file(job, place),)), *files_in(settings)))),
         volumes=(("models", CACHE),) if from_hub else (),
         locks=any("mlock" in (setting.value or setting.flag or "") for setting in settings),
     )

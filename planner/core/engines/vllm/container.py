@@ -1,7 +1,7 @@
 """vLLM in a container: the image for the cards, and what differs from the unit."""
 
 from planner.core.engines._arguments import arguments, reason, variable_value
-from planner.core.engines._compose import Container, Variable
+from planner.core.engines._compose import Container, Variable, files_in
 from planner.core.engines._flags import version_key
 from planner.core.engines._place import Place
 from planner.core.engines._systemd import Argument
@@ -26,7 +26,7 @@ def container(plan: Plan, place: Place, settings: tuple[Setting, ...], *, port: 
         arguments=(Argument((place.model,)), *arguments(plain), inside),
         variables=tuple(Variable(s.env, variable_value(s), reason(s)) for s in plain if s.flag is None and s.env),
         health=("curl", "--fail", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{port}/health"),
-        files=(place.path,) if place.path else (),
+        files=tuple(dict.fromkeys((*((place.path,) if place.path else ()), *files_in(plain)))),
         volumes=(("huggingface", "/root/.cache/huggingface"), ("compiled", "/root/.cache/vllm")),
         workers=plan.engine.tensor_parallel * plan.engine.pipeline_parallel > 1,
     )

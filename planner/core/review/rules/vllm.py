@@ -73,18 +73,20 @@ def state_blocks(case: Case) -> Iterator[Complaint]:
 
 
 def share_of_a_desktop(case: Case) -> Iterator[Complaint]:
-    share, device = _share(case), case.plan.node.device
-    planned = case.plan.memory.usable_bytes / case.plan.memory.total_bytes
-    if not _applies(case) or share is None or device.device_class not in {"consumer", "workstation", "custom"} or share <= planned + 1e-9:
+    share, node, memory = _share(case), case.plan.node, case.plan.memory
+    usual = DESKTOP_BYTES if node.device.device_class in {"consumer", "workstation", "custom"} else 0
+    kept = node.reserved_bytes or usual
+    if not _applies(case) or share is None or share <= memory.usable_bytes / memory.total_bytes + 1e-9:
         return
-    left = (1 - share) * case.plan.memory.total_bytes
-    if left < DESKTOP_BYTES:
+    left = (1 - share) * memory.total_bytes
+    if left < kept:
+        who = "The desktop and what else you named keep" if node.reserved_bytes else "A desktop on the card keeps about"
         yield case.complain(
             "share_of_a_desktop",
             case.option("--gpu-memory-utilization"),
-            numbers=f"(1 − {share}) × {units.gib(case.plan.memory.total_bytes)} = {units.gib(left)} for everything else",
-            reason=f"A desktop on the card keeps about {units.gib(DESKTOP_BYTES)}, and vLLM's own CUDA context comes on top: “Free memory on "
-            "device … is less than desired GPU memory utilization”, and it does not start.",
+            numbers=f"(1 − {share}) × {units.gib(memory.total_bytes)} = {units.gib(left)} for everything else",
+            reason=f"{who} {units.gib(kept)}, and vLLM's own CUDA context comes on top: “Free memory on device … is less than desired GPU "
+            "memory utilization”, and it does not start.",
             replacement=case.write("--gpu-memory-utilization"),
         )
 
