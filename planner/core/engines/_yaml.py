@@ -42,7 +42,11 @@ def quote(text: str) -> str:
 def _scalar(value: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return quote(value) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return quote(value)
+    text = repr(value)
+    # YAML 1.1 takes 1e-05 for text: a number with an exponent needs a point.
+    return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
 
 def _key(text: str) -> str:
