@@ -1,7 +1,7 @@
 """PlanRequest: everything a person chooses. The only thing that is stored and shared."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -36,10 +36,11 @@ def _parsed(parse: Callable[[str], float]) -> BeforeValidator:
 Bytes = Annotated[int, _parsed(units.parse_bytes), Field(ge=1, le=units.MAX_BYTES, strict=True)]
 Tokens = Annotated[int, _parsed(units.parse_tokens), Field(ge=1, le=units.MAX_TOKENS, strict=True)]
 Share = Annotated[float, _parsed(units.parse_share), Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, _parsed(units.parse_number)]
-Seconds = Annotated[float, _parsed(units.parse_number), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
+NUMBER: Final = _parsed(units.parse_number)
+Count = Annotated[int, NUMBER]
+Seconds = Annotated[float, NUMBER, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Duration = Annotated[Seconds, Field(ge=MIN_SECONDS)]
-Rate = Annotated[float, _parsed(units.parse_number), Field(ge=0.001, le=1e9, allow_inf_nan=False)]
+Rate = Annotated[float, NUMBER, Field(ge=0.001, le=1e9, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
@@ -99,6 +100,8 @@ class PlanRequest(BaseModel):
     port: Annotated[Count, Field(ge=1, le=65_535)] | None = None
 
 
+R = TypeVar("R", bound=PlanRequest)
+
 FIELDS: Final = tuple(PlanRequest.model_fields)
 
 _SENTENCES: Final = {
@@ -145,9 +148,17 @@ def read_request(values: Mapping[str, Any]) -> PlanRequest:
 
     Raises RequestError with one sentence for every field that cannot be used.
     """
+    return read_as(PlanRequest, values)
+
+
+def read_as(kind: type[R], values: Mapping[str, Any]) -> R:
+    """As `read_request`, for a request that asks for more than a plan.
+
+    Raises RequestError with one sentence for every field that cannot be used.
+    """
     given = {str(k)[:60]: v for k, v in values.items() if v is not None and not (isinstance(v, str) and not v.strip())}
     try:
-        return PlanRequest.model_validate(given)
+        return kind.model_validate(given)
     except ValidationError as refused:
         errors: dict[str, str] = {}
         for error in refused.errors(include_url=False, include_input=False):
