@@ -38,7 +38,9 @@ def test_imports_follow_the_dependency_rule(path: Path) -> None:
             assert module.split(".")[0] != package or own in places, f"{own} imports {package}"
         if own.startswith("core/"):
             seeded = own.startswith("core/simulation/") and module in {"random", "random.Random"}
-            assert seeded or module.split(".")[0] not in {"django", "httpx2", "requests", "socket", "time", "random"}, f"{own} imports {module}"
+            assert seeded or module.split(".")[0] not in {"django", "httpx2", "requests", "socket", "time", "random"}, (
+                f"{own} imports {module}"
+            )
             assert not module.startswith("planner.") or module.startswith("planner.core"), f"{own} imports {module}"
             part = module.split(".")[2] if module.startswith("planner.core.") else None
             mine = Path(own).parts[1].removesuffix(".py")

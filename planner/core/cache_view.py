@@ -70,10 +70,8 @@ def _state_line(store: StateStore, layers: int, state_bytes: int) -> str:
 def cache_view(engine: Engine, job: Job, *, slots: int) -> Cache:
     """The cache under this engine's rules for what is stored, before its rounding; `reserved_bytes` is after it."""
     counts: Counter[tuple[Store, int]] = Counter()
-    for index, layer in enumerate(engine.layers(job)):
-        for store in layer.stores:
-            size = engine.row_bytes(job, index, store) if isinstance(store, TokenStore) else engine.state_bytes(job, store)
-            counts[store, size] += 1
+    for layer in engine.stored(job):
+        counts.update(layer)
     groups, working = [], []
     for (store, size), layers in counts.items():
         if isinstance(store, StateStore):

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner.core import catalog, units
+from planner.core import units
 from planner.core import fit as fitting
 from planner.core import speed as speeds
 from planner.core import weights as weighing
@@ -12,10 +12,12 @@ from planner.core.engines import version_of
 from planner.core.engines.contract import Capacity, Engine, Job
 from planner.core.errors import InputError
 from planner.core.hardware import Node
+from planner.core.machine import machine
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Figure, Fit, Remark, Speed, Workload
 from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
+from planner.core.spill import Spill
 from planner.core.weights import Weights
 from planner.core.workload import duty_cycle, workload
 
@@ -52,31 +54,7 @@ class Draft:
     fit: Fit
     batch_why: str
     remarks: tuple[Remark, ...]
-
-
-def machine(request: PlanRequest) -> Node:
-    """The machine of a request: a catalogue device × count, memory typed by hand × count, or a CPU with its RAM."""
-    if request.device:
-        slug, count = catalog.parse_machine(request.device)
-        if count > 1 and request.count > 1 and count != request.count:
-            raise InputError(
-                f"“{request.device}” says {count} devices and the count says {request.count}: give one of them.", field="count"
-            )
-        device = catalog.device(slug)
-        count = max(count, request.count)
-        if not device.is_gpu and request.ram is None:
-            raise InputError(f"{device.name} is a CPU: say how much RAM the machine has.", field="ram")
-        if not device.is_gpu:
-            device = replace(device, memory_bytes=request.ram or 0, memory_grade="user")
-            return Node((device,), request.ram)
-        if request.gpu_memory:
-            device = replace(device, memory_bytes=request.gpu_memory, memory_grade="user")
-        return Node((device,) * count, request.ram)
-    if request.gpu_memory:
-        return Node((catalog.custom_device(request.gpu_memory),) * request.count, request.ram)
-    if request.ram:
-        return Node((catalog.cpu_device(request.ram),), request.ram)
-    raise InputError("Say what it runs on: a device from the catalogue, GPU memory, or RAM for a machine without a GPU.", field="device")
+    spill: Spill | None
 
 
 def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
@@ -98,17 +76,8 @@ def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
     return weighing.estimate_weights(parameters=source.parameters, quant=wanted)
 
 
-def _parallel(request: PlanRequest, node: Node, engine: Engine) -> tuple[int, int]:
-    """Tensor and pipeline parallel sizes: those given, else all devices in one tensor-parallel group where the engine has it."""
-    pipeline = request.pipeline_parallel or 1
-    if engine.splits_tensors:
-        return request.tensor_parallel or max(1, len(node.devices) // pipeline), pipeline
-    return 1, 1
-
-
 def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Job:
-    tensor, pipeline = _parallel(request, node, engine)
-    return Job(
+    job = Job(
         shape=source.shape,
         weights=_weights(request, source, engine),
         node=node,
@@ -116,13 +85,13 @@ def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Jo
         version=version_of(engine, request.engine_version) if request.engine_version else engine.versions[-1],
         cache_type_k=request.cache_type_k or request.cache_type,
         cache_type_v=request.cache_type_v or request.cache_type,
-        tensor_parallel=tensor,
-        pipeline_parallel=pipeline,
         memory_utilization=request.memory_utilization,
         cache_memory_bytes=request.cache_memory,
         images=request.images,
         engine_args=_arguments(request),
     )
+    tensor, pipeline = engine.parallel_sizes(job, tensor=request.tensor_parallel, pipeline=request.pipeline_parallel)
+    return replace(job, tensor_parallel=tensor, pipeline_parallel=pipeline)
 
 
 def _arguments(request: PlanRequest) -> tuple[str, ...]:
@@ -187,7 +156,7 @@ def _batch(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | Non
     return batch, f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}."
 
 
-def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job) -> Speed:
+def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job, spill: Spill | None) -> Speed:
     """Single-stream speeds: the user's own measurements, else roofline estimates for a conversation half full."""
     return speeds.speed(
         measured_prefill=request.prefill_rate,
@@ -200,6 +169,7 @@ def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job) -> Sp
         node=job.node,
         engine=engine.name,
         tensor_parallel=job.tensor_parallel,
+        spill=spill,
     )
 
 
@@ -216,6 +186,7 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
         engine=chosen.engine.name,
         tensor_parallel=job.tensor_parallel,
         measured_rate=request.decode_rate,
+        spill=chosen.spill,
     )
     return speeds.felt(
         chosen.speed,
@@ -234,7 +205,8 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     _check_context(request, source.shape)
     job = _job(request, source, engine, node)
     engine.check(job)
-    rates = _rates(request, source, engine, job)
+    spill = engine.spilled(job, 1)
+    rates = _rates(request, source, engine, job, spill)
     load, remarks = _load(request, rates)
     batch, batch_why = _batch(request, engine, job, rates.prefill_rate)
     job = replace(job, batch_tokens=batch)
@@ -248,6 +220,11 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
         wait_target=request.wait_target,
         patience_seconds=request.patience,
     )
-    said = speeds.remarks(rates, node=node, active_parameters=source.parameters.active if source.parameters else None)
-    made = Draft(engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said))
+    whole = None
+    if spill and (spill := engine.spilled(job, fit.slots)):
+        rates, whole = _rates(request, source, engine, job, spill), _rates(request, source, engine, job, None).decode_rate
+    said = speeds.remarks(
+        rates, node=node, active_parameters=source.parameters.active if source.parameters else None, spill=spill, unspilled=whole
+    )
+    made = Draft(engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said), spill)
     return replace(made, speed=_felt(request, made))

@@ -49,13 +49,28 @@ class Device:
     def runs_cuda(self) -> bool:
         return self.vendor == "NVIDIA"
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether its memory is the machine's main memory, so that there is none beside it."""
+        return self.device_class == "unified"
+
+    @property
+    def system_bytes(self) -> int:
+        """What the system keeps of memory that it shares with the device."""
+        return 0 if self.available_bytes is None else max(0, self.memory_bytes - self.available_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine: its devices (equal or not) and its main memory, None when not known."""
+    """One machine: its devices (equal or not), and its main memory with its bandwidth, None when not known.
+
+    `reserved_bytes` of the first device are left to the desktop and other programs; without a GPU, of the main memory.
+    """
 
     devices: tuple[Device, ...]
     ram_bytes: int | None = None
+    ram_bandwidth_bytes_per_s: float | None = None
+    reserved_bytes: int = 0
 
     @property
     def has_gpu(self) -> bool:
@@ -65,6 +80,24 @@ class Node:
     def device(self) -> Device:
         """The device with the least memory: under an equal split the smallest card decides."""
         return min(self.devices, key=lambda device: device.memory_bytes)
+
+    @property
+    def shares_memory(self) -> bool:
+        return any(device.shares_memory for device in self.devices)
+
+    @property
+    def kinds(self) -> tuple[Device, ...]:
+        """The different devices, in order."""
+        return tuple(dict.fromkeys(self.devices))
+
+    def others_bytes(self, index: int) -> int:
+        """What the desktop and other programs keep of device `index`: a screen hangs on the first one."""
+        return 0 if index else self.reserved_bytes
+
+    def free_bytes(self, index: int) -> int:
+        """What is free on device `index` when a server starts."""
+        device = self.devices[index]
+        return max(0, device.memory_bytes - device.system_bytes - self.others_bytes(index))
 
     @property
     def memory_bytes(self) -> int:

@@ -70,11 +70,22 @@ class MemoryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceBudget:
+    """One device of several: what is planned and left to others on it, and what remains (negative: missing). They sum up to the total."""
+
+    name: str
+    total_bytes: int
+    used_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryBudget:
     """Memory of the fullest device. The lines sum up to `total_bytes`; a negative `free` line is what is missing.
 
     `cache_pool_bytes` is what remains for the cache; `cache_tokens` the tokens it holds (None: not a token count).
     `ram_lines` is what the engine takes of main memory beside the device, up to each line's size; they are in no sum.
+    `per_device` has every device, in order, and the main memory where a part of the model lies there.
     """
 
     total_bytes: int
@@ -83,6 +94,7 @@ class MemoryBudget:
     cache_pool_bytes: int
     cache_tokens: int | None
     ram_lines: tuple[MemoryLine, ...] = ()
+    per_device: tuple[DeviceBudget, ...] = ()
 
     def size_of(self, kind: str) -> int:
         return sum(line.size_bytes for line in self.lines if line.kind == kind)
@@ -155,7 +167,12 @@ class UserScenario:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Slots against memory and people. `inequality` is the comparison that decided, with its numbers in it."""
+    """Slots against memory and people. `inequality` is the comparison that decided, with its numbers in it.
+
+    `slots_that_fit` has every slot full to its context. `slots_at_p95_length` is how many requests of the prompt and answer lengths
+    given, read as those of the longest in twenty, a shared cache holds at once (None: no lengths, or nothing is shared).
+    `warm_conversations` are histories, those of running requests included, that need not be read again.
+    """
 
     slots: int
     slots_needed: int

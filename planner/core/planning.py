@@ -10,7 +10,7 @@ from planner.core.draft import Draft, Source, draft
 from planner.core.engines import engines
 from planner.core.engines.contract import Expectation, HandOver
 from planner.core.errors import InputError
-from planner.core.plan import EngineChoice, Figure, KnownWeights, MemoryLine, Model, Plan, Remark, UserScenario
+from planner.core.plan import EngineChoice, Figure, Fit, KnownWeights, MemoryLine, Model, Plan, Remark, UserScenario
 from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
 from planner.core.weights import GGUF_ONLY, Weights
@@ -113,6 +113,21 @@ def _scenarios(request: PlanRequest, chosen: Draft, request_bytes: int) -> tuple
     )
 
 
+def _beside(request: PlanRequest, chosen: Draft) -> Fit:
+    """The fit, with what a shared or kept cache holds: requests of the lengths given, and histories that need not be read again.
+
+    Histories are as long as a prompt and its answer, or as the context where those lengths are not given.
+    """
+    engine, job, slots = chosen.engine, chosen.job, chosen.fit.slots
+    longest = chosen.fit.context_per_slot
+    tokens = min(longest, request.prompt_tokens + request.output_tokens) if request.prompt_tokens and request.output_tokens else None
+    return replace(
+        chosen.fit,
+        slots_at_p95_length=engine.slots_at(job, slots, tokens) if tokens else None,
+        warm_conversations=engine.warm_conversations(job, slots, tokens or longest),
+    )
+
+
 def _remarks(source: Source, chosen: Draft) -> tuple[Remark, ...]:
     notes = tuple(Remark(note.code, note.message, "model") for note in source.shape.notes)
     disputed = tuple(
@@ -135,7 +150,7 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
         cache=cache,
         memory=chosen.engine.budget(chosen.job, chosen.fit.slots),
         workload=chosen.load,
-        fit=chosen.fit,
+        fit=_beside(request, chosen),
         speed=chosen.speed,
         scenarios=_scenarios(request, chosen, cache.request_bytes),
         alternatives=alternatives(request, source, chosen),

@@ -63,6 +63,7 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "cache_tokens": memory.cache_tokens,
         "free": memory.size_of("free"),
         "lines": _memory_lines(memory.lines),
+        "devices": [{"name": d.name, "total": d.total_bytes, "used": d.used_bytes, "free": d.free_bytes} for d in memory.per_device],
         "ram_lines": _memory_lines(memory.ram_lines),
         "weight_lines": _memory_lines(plan.weight_lines),
     }
@@ -204,6 +205,8 @@ def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
         "engine": {
             "name": engine.name,
             "version": engine.version,
+            "tensor_parallel": engine.tensor_parallel,
+            "pipeline_parallel": engine.pipeline_parallel,
             "why": engine.why,
             "flags": [_setting(s) for s in hand_over.settings],
             "command": hand_over.command,
@@ -262,6 +265,10 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     yield ""
     yield "Memory of the fullest device"
     yield from map(_memory_text, plan.memory.lines)
+    if len(plan.memory.per_device) > 1:
+        yield ""
+        yield "Free on each device"
+        yield from (f"  {units.gib(d.free_bytes):>14}  {d.name}, of {units.gib(d.total_bytes)}" for d in plan.memory.per_device)
     for title, lines in (("In main memory beside it", plan.memory.ram_lines), ("The weights, part by part", plan.weight_lines)):
         if lines:
             yield ""
@@ -275,6 +282,7 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     for t in plan.fit.trades:
         chosen = "  ← this plan" if t.slots == plan.fit.slots else ""
         yield f"  {t.slots:>4} slots: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
+    yield f"Queue: at most {plan.fit.max_queue:,}. {plan.fit.max_queue_why}"
     if plan.alternatives:
         yield ""
         yield "What would help"

@@ -62,6 +62,7 @@ class PlanRequest(BaseModel):
     count: Annotated[Count, Field(ge=1, le=64)] = 1
     gpu_memory: Bytes | None = None
     ram: Bytes | None = None
+    reserved_memory: Bytes | None = None
 
     context: Tokens = 8192
     users: Annotated[Count, Field(ge=1, le=MAX_USERS)] = 20

@@ -15,6 +15,7 @@ from planner.core.attention.stores import TokenStore
 from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Figure, Percentiles, Remark, Speed, Workload
+from planner.core.spill import Bandwidth, Spill, ram_bandwidth, slowed
 from planner.core.weights import Weights
 
 Family = Literal["llama", "vllm"]
@@ -134,11 +135,13 @@ def step_seconds(
     engine: str,
     tensor_parallel: int,
     measured_rate: float | None = None,
+    spill: Spill | None = None,
 ) -> Figure | None:
     """Seconds of one decode step of `batch` sequences, with its range; None where neither bandwidth nor a measured rate is known.
 
     At best a further sequence costs the reading of its cache, at worst `BATCH_SLOPE` of a step. With the user's single-stream
     `measured_rate` the step of one is exact. That a very large batch is bound by compute instead is not counted.
+    What `spill` names is read from main memory, one memory after the other; the same share of the peak is taken for both.
     """
     rate = bandwidth(node, tensor_parallel)
     kind = density(weights)
@@ -153,14 +156,27 @@ def step_seconds(
     if rate is None:
         return None
     share = _share(DECODE, family(engine), kind, device_class(node.device))
-    floor = step_floor_seconds(batch=1, weights=weights, cache_bytes_at_context=cache_bytes_at_context, bytes_per_s=rate)
-    fastest = (floor + further) / share.high + OVERHEAD_SECONDS[0]
-    slowest = max(floor + further, floor * slowdown) / share.low + OVERHEAD_SECONDS[1]
+    memories = [Bandwidth(rate, rate, "")]
+    read = [(weights.active_bytes, cache_bytes_at_context)]
+    if spill:
+        cache = round(cache_bytes_at_context * spill.cache_share)
+        memories.append(ram_bandwidth(node, over_bus=spill.over_bus))
+        read = [(weights.active_bytes - spill.weights_bytes, cache_bytes_at_context - cache), (spill.weights_bytes, cache)]
+
+    def seconds(sequences: int, *, slow: bool) -> float:
+        return math.fsum(
+            (fixed + sequences * each) / (memory.low if slow else memory.high) for (fixed, each), memory in zip(read, memories, strict=True)
+        )
+
+    fastest = seconds(batch, slow=False) / share.high + OVERHEAD_SECONDS[0]
+    slowest = max(seconds(batch, slow=True), seconds(1, slow=True) * slowdown) / share.low + OVERHEAD_SECONDS[1]
+    (fixed, each), *beside = read
+    ram = "".join(f", and {units.size(w + batch * c)} from RAM at {memories[1].words}" for w, c in beside)
     return _estimated(
         fastest,
         slowest,
-        f"Roofline: a step reads {units.size(weights.active_bytes)} of weights and {units.size(batch * cache_bytes_at_context)} of cache at "
-        f"{rate / 1e9:,.0f} GB/s, of which {units.percent(share.low)} to {units.percent(share.high)} is reached ({share.reports}).",
+        f"Roofline: a step reads {units.size(fixed)} of weights and {units.size(batch * each)} of cache at "
+        f"{rate / 1e9:,.0f} GB/s{ram}, of which {units.percent(share.low)} to {units.percent(share.high)} is reached ({share.reports}).",
     )
 
 
@@ -173,6 +189,7 @@ def batch_decode_rate(
     engine: str,
     tensor_parallel: int,
     measured_rate: float | None = None,
+    spill: Spill | None = None,
 ) -> Figure | None:
     """Tokens/s of `batch` streams together: each step gives one token to each."""
     step = step_seconds(
@@ -183,6 +200,7 @@ def batch_decode_rate(
         engine=engine,
         tensor_parallel=tensor_parallel,
         measured_rate=measured_rate,
+        spill=spill,
     )
     if step is None:
         return None
@@ -191,7 +209,9 @@ def batch_decode_rate(
     return _estimated(batch / step.high, batch / step.low, step.source)
 
 
-def decode_rate(*, weights: Weights, cache_bytes_at_context: int, node: Node, engine: str, tensor_parallel: int) -> Figure | None:
+def decode_rate(
+    *, weights: Weights, cache_bytes_at_context: int, node: Node, engine: str, tensor_parallel: int, spill: Spill | None = None
+) -> Figure | None:
     """Tokens/s of a single stream whose cache has `cache_bytes_at_context` bytes; None where the bandwidth is not known."""
     return batch_decode_rate(
         batch=1,
@@ -200,6 +220,7 @@ def decode_rate(*, weights: Weights, cache_bytes_at_context: int, node: Node, en
         node=node,
         engine=engine,
         tensor_parallel=tensor_parallel,
+        spill=spill,
     )
 
 
@@ -304,20 +325,31 @@ def speed(
     node: Node,
     engine: str,
     tensor_parallel: int,
+    spill: Spill | None = None,
 ) -> Speed:
-    """The single-stream rates of a plan: measured ones win. What people feel comes from `felt`, once the load is known."""
-    prefill, decode = measured_prefill and measured(measured_prefill), measured_decode and measured(measured_decode)
-    prefill = prefill or prefill_rate(
+    """The single-stream rates of a plan: measured ones win. What people feel comes from `felt`, once the load is known.
+
+    How fast prompts are read with weights in RAM is not estimated: they are copied to the card for every pass, or the CPU
+    computes, and no report here says how fast.
+    """
+    prefill, decode = (measured(rate) if rate else None for rate in (measured_prefill, measured_decode))
+    if prefill is None and spill is None:
+        prefill = prefill_rate(
+            weights=weights,
+            shape=shape,
+            active_parameters=active_parameters,
+            prompt_tokens=prompt_tokens,
+            node=node,
+            engine=engine,
+            tensor_parallel=tensor_parallel,
+        )
+    decode = decode or decode_rate(
         weights=weights,
-        shape=shape,
-        active_parameters=active_parameters,
-        prompt_tokens=prompt_tokens,
+        cache_bytes_at_context=cache_bytes_at_context,
         node=node,
         engine=engine,
         tensor_parallel=tensor_parallel,
-    )
-    decode = decode or decode_rate(
-        weights=weights, cache_bytes_at_context=cache_bytes_at_context, node=node, engine=engine, tensor_parallel=tensor_parallel
+        spill=spill,
     )
     return Speed(prefill, decode, bool(measured_prefill and measured_decode), None, None, None)
 
@@ -358,15 +390,23 @@ def felt(
     return replace(rates, itl_seconds=percentiles(stalled_gaps), pause_seconds=percentiles(stalled_replies))
 
 
-def remarks(rates: Speed, *, node: Node, active_parameters: float | None) -> tuple[Remark, ...]:
-    """Why a rate is missing or only estimated, and what to do about it."""
+def remarks(
+    rates: Speed, *, node: Node, active_parameters: float | None, spill: Spill | None = None, unspilled: Figure | None = None
+) -> tuple[Remark, ...]:
+    """Why a rate is missing or only estimated, and what to do about it. `unspilled` is the decode rate if the cards held everything."""
     said = []
+    if spill and unspilled and rates.decode_rate and rates.decode_rate.grade == "estimated":
+        said.append(slowed(rates.decode_rate, unspilled, node=node, spill=spill))
     measure = "Measure it (llama-bench or vllm bench) and enter the rate."
     if rates.decode_rate is None:
         why = f"the memory bandwidth of {node.device.name} is not known"
+        if not node.has_gpu:
+            why += " (name its platform as the device, for example cpu-ddr5-2ch-5600)"
         said.append(Remark("decode_rate_unknown", f"How fast tokens are generated cannot be estimated: {why}. {measure}", "decode_rate"))
     if rates.prefill_rate is None:
         why = f"no compute rate of {node.device.name} is known" if active_parameters else "the number of parameters is not known"
+        if spill:
+            why = "weights in RAM go through the bus or the CPU for every pass, and no report here says how fast"
         said.append(Remark("prefill_rate_unknown", f"How fast prompts are read cannot be estimated: {why}. {measure}", "prefill_rate"))
     if any(rate and rate.grade == "estimated" for rate in (rates.prefill_rate, rates.decode_rate)):
         message = (

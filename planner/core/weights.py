@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.core import units
-from planner.core.model_shape import ModelShape
+from planner.core.model_shape import FeedForward, ModelShape
 from planner.core.plan import Grade
 from planner.core.readers.parameters import ParameterCount
 from planner.core.readers.tensor_parts import TensorParts
@@ -22,6 +22,7 @@ __all__ = [
     "checkpoint_weights",
     "estimate_weights",
     "measured_weights",
+    "routed_bytes",
     "smaller_formats",
     "typed_weights",
 ]
@@ -62,6 +63,14 @@ class Weights:
     high_bytes: int
     lines: tuple[WeightLine, ...] = ()
     draft_bytes: int = 0
+
+
+def routed_bytes(weights: Weights, feed_forward: FeedForward) -> int:
+    """Bytes of all routed experts: what a token leaves unread is all of them but its own. 0 for a dense model."""
+    if not feed_forward.experts:
+        return 0
+    unread = max(0, weights.size_bytes - weights.active_bytes)
+    return min(weights.size_bytes, unread * feed_forward.experts // max(1, feed_forward.experts - feed_forward.experts_per_token))
 
 
 def typed_weights(size_bytes: int, *, quant: str | None = None, parameters: ParameterCount | None = None) -> Weights:

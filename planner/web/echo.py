@@ -21,6 +21,8 @@ def weights(plan: Plan) -> str:
 
 
 def device(plan: Plan) -> str:
+    if len(plan.node.kinds) > 1:
+        return " · ".join(f"{card.name}: {units.trimmed(card.memory_bytes / units.MIB, 0)} MiB" for card in plan.node.kinds)
     card = plan.node.device
     parts = [card.name]
     if card.nominal_gb:
@@ -68,6 +70,10 @@ def gpu_memory(plan: Plan) -> str:
 
 def ram(plan: Plan) -> str:
     return _size(plan.request.ram)
+
+
+def reserved_memory(plan: Plan) -> str:
+    return _size(plan.request.reserved_memory)
 
 
 def weights_size(plan: Plan) -> str:

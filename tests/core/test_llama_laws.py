@@ -130,6 +130,5 @@ def test_every_question_has_an_answer_in_every_build(version: str) -> None:
     assert ENGINE.cache_types(asked) == ("f16", "f16")
     assert ENGINE.default_batch_tokens(asked) == 2048
     store = asked.shape.growing[0]
-    assert ENGINE.row_bytes(asked, 0, store) == 4096
-    assert len(ENGINE.layers(asked)) == 36
+    assert ENGINE.stored(asked) == (((store, 4096),),) * 36
     assert ENGINE.expect(asked, 1).lines

@@ -27,10 +27,10 @@ def device(mib: int = 24_564, name: str = "NVIDIA GeForce RTX 4090", capability:
     )  # fmt: skip
 
 
-def shape(*stores: Store, count: int = 36, heads: int = 32, model_type: str = "qwen3") -> ModelShape:
+def shape(*stores: Store, count: int = 36, heads: int = 32, feed: int = 12_288, model_type: str = "qwen3") -> ModelShape:
     return ModelShape(
         model_type=model_type, architecture="Qwen3ForCausalLM", layers=(Layer("full", stores or (TokenStore("full", 8, 128, 128),)),) * count,
-        hidden_size=4096, vocab_size=151_936, attention_heads=heads, max_context=40_960, dtype="bfloat16", feed_forward=FeedForward(12_288),
+        hidden_size=4096, vocab_size=151_936, attention_heads=heads, max_context=40_960, dtype="bfloat16", feed_forward=FeedForward(feed),
     )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_other_releases_are_refused(version: str) -> None:
     ("changes", "field", "words"),
     [
         ({"tensor_parallel": 3, "node": Node((device(),) * 3)}, "tensor_parallel", "32 attention heads cannot be divided by 3"),
-        ({"shape": shape(TokenStore("full", 10, 128, 128), heads=40), "tensor_parallel": 4, "node": Node((device(),) * 4)}, "tensor_parallel", "Possible: 1, 2, 5, 10"),
+        ({"shape": shape(TokenStore("full", 10, 128, 128), heads=40, feed=17_920), "tensor_parallel": 4, "node": Node((device(),) * 4)}, "tensor_parallel", "Possible: 1, 2, 5, 10"),
         ({"tensor_parallel": 2}, "count", "2 × 1 GPUs are asked for"),
         ({"pipeline_parallel": 40, "node": Node((device(),) * 40)}, "pipeline_parallel", "36 layers"),
         ({"cache_type_k": "q8_0", "cache_type_v": "q8_0"}, "cache_type", "no cache type"),
@@ -185,7 +185,7 @@ def test_stages_take_the_remainder_in_the_middle() -> None:
 
 def test_valid_tensor_parallel_sizes_divide_heads_and_share_or_replicate_kv_heads() -> None:
     assert valid_sizes(shape(), 16) == (1, 2, 4, 8, 16)
-    assert valid_sizes(shape(TokenStore("full", 10, 128, 128), heads=40), 16) == (1, 2, 5, 10)
+    assert valid_sizes(shape(TokenStore("full", 10, 128, 128), heads=40, feed=17_920), 16) == (1, 2, 5, 10)
 
 
 def test_automatic_length_is_the_longest_that_fits() -> None:
@@ -196,9 +196,9 @@ def test_automatic_length_is_the_longest_that_fits() -> None:
 
 def test_an_unquantised_draft_layer_or_a_dropped_window_changes_the_layers_that_are_cached() -> None:
     windowed = job(shape=shape(TokenStore("sliding", 8, 128, 128, window=1024)), engine_args=("--disable-sliding-window",))
-    assert {store.window for layer in ENGINE.layers(windowed) for store in layer.stores if isinstance(store, TokenStore)} == {None}
+    assert {store.window for layer in ENGINE.stored(windowed) for store, _ in layer if isinstance(store, TokenStore)} == {None}
     drafting = job(shape=replace(shape(), draft_layers=shape(count=1).layers), engine_args=("--spec-method", "mtp"))
-    assert len(ENGINE.layers(drafting)) == 37
+    assert len(ENGINE.stored(drafting)) == 37
 
 
 TOKEN = st.builds(

@@ -149,6 +149,7 @@ class Report:
     cache: str = "auto"
     tp: int = 1
     pp: int = 1
+    dp: int = 1
     percent: float = 0.0
     device: Device = field(default_factory=gpu)
 
@@ -169,8 +170,8 @@ REPORTS = [
     Report("vllm-project/vllm#16118", llama4_scout, "0.11.2", 9.97, {"need_gib": 24.0}, "--max-model-len 1048576 --disable-hybrid-kv-cache-manager", tp=8, percent=0.1),
     Report("vllm-project/vllm#29233", lambda: dense(28, 8, 128), "0.11.2", 4.0, {"need_gib": 4.38, "estimated_length": 37_376}, "--max-model-len 40960 --block-size 128", percent=0.15),
     Report("LMCache/LMCache#1372", lambda: dense(36, 8, 128), "0.11.0", 3.58, {"need_gib": 4.5, "estimated_length": 26_032}, "--max-model-len 32768", percent=0.2),
-    Report("vllm-project/recipes#12", lambda: dense(62, 8, 128), "0.11.0", 48.66, {"need_gib": 62.0, "estimated_length": 205_728}, "--max-model-len 262144 -dp 8", percent=0.05),
-    Report("vllm-project/recipes#12", lambda: dense(62, 8, 128), "0.11.0", 55.65, {"estimated_length": 235_296}, "--max-model-len 262144 -dp 8", percent=0.05),
+    Report("vllm-project/recipes#12", lambda: dense(62, 8, 128), "0.11.0", 48.66, {"need_gib": 62.0, "estimated_length": 205_728}, "--max-model-len 262144 -dp 8", dp=8, percent=0.05),
+    Report("vllm-project/recipes#12", lambda: dense(62, 8, 128), "0.11.0", 55.65, {"estimated_length": 235_296}, "--max-model-len 262144 -dp 8", dp=8, percent=0.05),
     Report("vllm-project/vllm#25350", lambda: dense(48, 4, 128), "0.11.0", 5.59, {"need_gib": 10.12, "estimated_length": 122_080}, "--max-model-len 221000", "fp8", percent=0.1),
     Report("vllm-project/vllm#21348", lambda: dense(94, 4, 128), "0.11.0", 8.11, {"kv_cache_tokens": 178_880}, "--max-model-len 40960", tp=4, percent=1.5),
     Report("xorbitsai/inference#2440", lambda: dense(40, 2, 128), "0.11.0", 2.0361, {"kv_cache_tokens": 53_376}, "--max-model-len 1024", percent=0.1),
@@ -226,7 +227,7 @@ def job_of(report: Report) -> Job:
     return Job(
         shape=report.shape(),
         weights=WEIGHTS,
-        node=Node((report.device,) * (report.tp * report.pp)),
+        node=Node((report.device,) * (report.tp * report.pp * report.dp)),
         context_tokens=448,
         version=report.version,
         cache_type_k=report.cache,

@@ -78,6 +78,39 @@ def parse_machine(text: str) -> tuple[str, int]:
     return slug, int(count)
 
 
+def parse_machines(text: str) -> tuple[tuple[str, int], ...]:
+    """Slugs and numbers of all devices in `rtx-3090,rtx-4090` or `2x3090+1x4090`, in the order typed; one device is a list of one.
+
+    Raises InputError as `parse_machine` does, and for more than 64 devices in all.
+    """
+    named = tuple(parse_machine(part) for part in _listed(text) or ("",))
+    total = sum(count for _, count in named)
+    if total > MAX_COUNT:
+        raise InputError(f"A machine has 1 to {MAX_COUNT} devices, not {total}.", field="count")
+    return named
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between commas and plus signs; a plus sign that belongs to a product's name parts nothing."""
+    found = []
+    for part in text.split(",")[: MAX_COUNT + 1]:
+        words = part.split("+")[: MAX_COUNT + 1]
+        start = 0
+        while start < len(words):
+            ends = range(len(words), start + 1, -1)
+            end = next((end for end in ends if _is_machine("+".join(words[start:end]))), start + 1)
+            found.append("+".join(words[start:end]).strip())
+            start = end
+    return [part for part in found if part]
+
+
+def _is_machine(text: str) -> bool:
+    if len(text) > MAX_NAME:
+        return False
+    named = _COUNT_FIRST.fullmatch(text.strip()) or _COUNT_LAST.fullmatch(text.strip())
+    return _exact(text) is not None or (named is not None and any(_exact(name) is not None for name in named.groups()))
+
+
 def custom_device(memory_bytes: int) -> Device:
     """A GPU known only by the memory its owner states."""
     return Device(

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from planner.core.attention.stores import StateStore, TokenStore
+from planner.core.attention.stores import Store
 from planner.core.hardware import Node
-from planner.core.model_shape import Layer, ModelShape
+from planner.core.model_shape import ModelShape
 from planner.core.plan import MemoryBudget, Plan, Remark
+from planner.core.spill import Spill
 from planner.core.weights import Weights
 
 
@@ -118,6 +119,10 @@ class Capacity:
     remarks: tuple[Remark, ...] = ()
 
 
+# A store of one layer and its bytes for the whole model in the job's cache types: of one row of all heads, or of one sequence's state.
+Stored = tuple[Store, int]
+
+
 class Engine(Protocol):
     """One inference server. Found by `engines.ENGINES`; a new one is a new module."""
 
@@ -127,9 +132,11 @@ class Engine(Protocol):
     versions: tuple[str, ...]
     # The 8-bit cache type to try when memory is short.
     eight_bit_cache: str
-    # It loads GGUF files (else the checkpoint's own safetensors), and it can split every layer over the devices.
+    # It loads GGUF files, else the checkpoint's own safetensors.
     serves_gguf: bool
-    splits_tensors: bool
+
+    def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
+        """Tensor- and pipeline-parallel sizes for the job's machine: those given, else the largest arrangement the model allows."""
 
     def check(self, job: Job) -> None:
         """Raises InputError when this engine cannot run the job at all (cache type, parallel size, version)."""
@@ -140,14 +147,8 @@ class Engine(Protocol):
     def default_batch_tokens(self, job: Job) -> int:
         """Tokens of one pass (n_batch, max_num_batched_tokens) if nobody says otherwise, on this device and version."""
 
-    def layers(self, job: Job) -> tuple[Layer, ...]:
-        """The layers as this engine stores them: a window it ignores is full attention, a draft layer it caches is there."""
-
-    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:
-        """Bytes of one row of `store`, all heads of the whole model, in the job's cache types."""
-
-    def state_bytes(self, job: Job, store: StateStore) -> int:
-        """Bytes of one sequence's state in one layer of the whole model."""
+    def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
+        """What each layer stores under this engine: a window it ignores is full attention, a draft layer it caches is there."""
 
     def request_bytes(self, job: Job) -> int:
         """Bytes of the whole model's cache that one request at the job's context needs under this engine's rules."""
@@ -162,6 +163,18 @@ class Engine(Protocol):
         """(slots, tokens of one slot) where the job's command line fixes them, None where it leaves them to the planner."""
 
     def capacity(self, job: Job) -> Capacity: ...
+
+    def spilled(self, job: Job, slots: int) -> Spill | None:
+        """What a decode step reads from main memory because the cards do not hold it, None where they hold everything."""
+
+    def slots_at(self, job: Job, slots: int, tokens: int) -> int | None:
+        """How many conversations of `tokens` tokens are held at once under the settings for `slots` slots.
+
+        None where every slot's cache is set aside in full, so that shorter ones leave nothing to others.
+        """
+
+    def warm_conversations(self, job: Job, slots: int, tokens: int) -> int | None:
+        """Histories of `tokens` tokens, running ones included, that need not be read again; None where nothing bounds them."""
 
     def expect(self, job: Job, slots: int) -> Expectation: ...
 

@@ -20,10 +20,15 @@ LARGEST_LINE: Final = 2**21
 # Option, metavar, help. Values stay text here: read_request parses and checks them the same way for pages and scripts.
 OPTIONS: Final = (
     ("--revision", "REV", "branch, tag or commit of the model on the Hub"),
-    ("--device", "NAME", "catalogue device, for example rtx-4090 or 2x3090"),
+    (
+        "--device",
+        "NAME",
+        "catalogue device, for example rtx-4090, 2x3090 or 2x3090+1x4090; a CPU platform beside it says how fast the RAM is",
+    ),
     ("--count", "N", "how many of them (1)"),
     ("--gpu-memory", "SIZE", "memory of one GPU: 24GiB, 24564MiB, 24GB; a bare number is bytes"),
     ("--ram", "SIZE", "main memory; alone: a machine without a GPU"),
+    ("--reserved-memory", "SIZE", "left to the desktop and other programs on the first GPU (without one: of the RAM)"),
     ("--context", "TOKENS", "context of one conversation (8192)"),
     ("--users", "N", "people who use it (20)"),
     ("--usage", "KIND", "chat, coding, rag or agents: the duty cycle where none is given"),

@@ -1,14 +1,17 @@
 """The memory budget of the fullest device, line by line, each with its reason and how sure it is."""
 
+from collections.abc import Iterator
+
 from planner.core import units
 from planner.core.attention.stores import StateStore
+from planner.core.engines._machine import others_line
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.cache import Caches
 from planner.core.engines.llama_server.layout import stored_layers
-from planner.core.engines.llama_server.placement import Load, Placement
+from planner.core.engines.llama_server.placement import SYSTEM_RANGE, SYSTEM_SOURCE, Load, Placement
 from planner.core.engines.llama_server.ram import ram_lines
 from planner.core.engines.llama_server.serving import Serving
-from planner.core.plan import MemoryBudget, MemoryLine
+from planner.core.plan import DeviceBudget, MemoryBudget, MemoryLine
 
 
 def _weights_line(job: Job, load: Load, placement: Placement) -> MemoryLine:
@@ -49,33 +52,53 @@ def _cache_line(settings: Serving, held: Caches, load: Load) -> MemoryLine:
     )
 
 
-def _taken_line(load: Load) -> tuple[MemoryLine, ...]:
-    if not load.taken_bytes or load.device is None:
-        return ()
-    return (
-        MemoryLine(
-            name="not for models",
+def system_line(load: Load) -> MemoryLine:
+    """What the system keeps: of memory that it shares with a device, or of main memory."""
+    if load.device is None or not load.device.is_gpu:
+        low, high = SYSTEM_RANGE
+        return MemoryLine(
+            name="the system",
             kind="reserved",
             size_bytes=load.taken_bytes,
-            why=f"{load.device.name} shares its memory with the system, which keeps this much for itself.",
+            why="The operating system and what runs beside the server: say how much it is on your machine (reserved memory).",
             grade="estimated",
-            source=load.device.source or "the limit given for this device",
-        ),
+            source=SYSTEM_SOURCE,
+            low_bytes=min(low, load.taken_bytes),
+            high_bytes=high,
+        )
+    return MemoryLine(
+        name="the system",
+        kind="reserved",
+        size_bytes=load.taken_bytes,
+        why=f"{load.device.name} shares its memory with the system: {units.size(load.total_bytes - load.taken_bytes)} of it are for a model.",
+        grade="exact" if load.device.vendor == "Apple" else "measured",
+        source="macOS's default limit, sysctl iogpu.wired_limit_mb"
+        if load.device.vendor == "Apple"
+        else load.device.source or "the limit given",
     )
+
+
+def _reserved_lines(load: Load) -> Iterator[MemoryLine]:
+    """What a model cannot have: the system's part, other programs', and the margin."""
+    if load.taken_bytes:
+        yield system_line(load)
+    if load.reserved_bytes:
+        yield others_line(load.reserved_bytes)
+    if load.margin_bytes:
+        yield MemoryLine(
+            name="left free",
+            kind="reserved",
+            size_bytes=min(load.margin_bytes, load.total_bytes - load.taken_bytes - load.reserved_bytes),
+            why=f"llama-server leaves {units.size(load.margin_bytes)} of every device free (--fit-target): the driver's context and whatever "
+            "else is not free at the start come out of it.",
+            grade="exact",
+            source="llama.cpp b11434 common/fit.cpp, common_params_fit_impl",
+        )
 
 
 def _lines(job: Job, settings: Serving, held: Caches, load: Load, placement: Placement) -> list[MemoryLine]:
     lines = [
-        *_taken_line(load),
-        MemoryLine(
-            name="left free",
-            kind="reserved",
-            size_bytes=min(load.margin_bytes, load.total_bytes - load.taken_bytes),
-            why=f"llama-server leaves {units.size(load.margin_bytes)} of every device free (--fit-target): the driver's context, the desktop "
-            "and whatever else is not free at the start come out of it.",
-            grade="exact",
-            source="llama.cpp b11434 common/fit.cpp, common_params_fit_impl",
-        ),
+        *_reserved_lines(load),
         _weights_line(job, load, placement),
     ]
     if load.compute:
@@ -115,7 +138,17 @@ def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placemen
         cache_pool_bytes=max(0, pool),
         cache_tokens=_tokens(job, held, load, max(0, pool)),
         ram_lines=ram_lines(job, settings, held, placement),
+        per_device=tuple(_per_device(placement)),
     )
+
+
+def _per_device(placement: Placement) -> Iterator[DeviceBudget]:
+    """Every card; and main memory, where its size is known and a part of the model lies there."""
+    spilled = (placement.ram,) if placement.ram and placement.ram.total_bytes else ()
+    for load in (*placement.cards, *spilled):
+        kept = min(load.total_bytes, load.taken_bytes + load.reserved_bytes + load.margin_bytes)
+        used = kept + load.used_bytes
+        yield DeviceBudget(load.device.name if load.device else "main memory", load.total_bytes, used, load.total_bytes - used)
 
 
 def _tokens(job: Job, held: Caches, load: Load, pool_bytes: int) -> int | None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.cache import Caches, caches
 from planner.core.engines.llama_server.layout import trained_context
-from planner.core.engines.llama_server.placement import place
+from planner.core.engines.llama_server.placement import place, uses_gpu
 from planner.core.engines.llama_server.serving import CELL_PADDING, Serving, divide
+from planner.core.units import MIB
 
 
 def _held(job: Job, settings: Serving) -> Caches:
@@ -35,4 +36,8 @@ def held(job: Job, settings: Serving) -> Caches:
 
 
 def _fits(job: Job, settings: Serving, kept: Caches) -> bool:
-    return place(job, settings, kept).on_cards
+    """Whether every device keeps the margin free. Without a GPU the engine compares with the whole RAM, whatever else uses it."""
+    placed = place(job, settings, kept)
+    if uses_gpu(job, settings):
+        return placed.on_cards
+    return placed.fullest.used_bytes + settings.fit_target_mib * MIB <= placed.fullest.total_bytes

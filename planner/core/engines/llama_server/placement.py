@@ -10,22 +10,28 @@ from planner.core.engines.llama_server.buffers import Buffer, compute_buffer
 from planner.core.engines.llama_server.cache import Caches
 from planner.core.engines.llama_server.serving import Serving
 from planner.core.hardware import Device
-from planner.core.units import MIB
+from planner.core.units import GIB, MIB
+from planner.core.weights import routed_bytes
 
 # ggml-backend.cpp, GGML_SCHED_MAX_COPIES: inputs of a pipeline over several GPUs.
 PIPELINE_COPIES: Final = 4
+# Main memory that the system itself uses: 512 MiB are recommended without a desktop and 2 GiB with one.
+SYSTEM_BYTES: Final = GIB
+SYSTEM_RANGE: Final = (GIB // 2, 2 * GIB)
+SYSTEM_SOURCE: Final = "Debian 11 installation guide, 3.4: recommended memory without and with a desktop"
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """What one device holds. `device` None is main memory; `layers` are numbers.
 
-    `taken_bytes` is not free when the server starts; `margin_bytes` stays free beside it.
+    `taken_bytes` the system keeps, `reserved_bytes` other programs as the user said; `margin_bytes` stays free beside both.
     """
 
     device: Device | None
     total_bytes: int
     taken_bytes: int
+    reserved_bytes: int
     margin_bytes: int
     layers: tuple[int, ...]
     weights_bytes: int
@@ -38,7 +44,7 @@ class Load:
 
     @property
     def usable_bytes(self) -> int:
-        return max(0, self.total_bytes - self.taken_bytes - self.margin_bytes)
+        return max(0, self.total_bytes - self.taken_bytes - self.reserved_bytes - self.margin_bytes)
 
     @property
     def spare_bytes(self) -> int:
@@ -51,6 +57,8 @@ class Placement:
 
     `ram` holds what the cards do not: layers, experts, cache. `spilled_layers` counts whole layers there,
     `spilled_experts` layers whose experts alone are there; `n_gpu_layers` and `n_cpu_moe` say the same as llama-server's options.
+    `ram_read_bytes` are the weights there that one token reads; `split` the layers on each card, the output counted as one, which
+    is what --tensor-split says exactly.
     """
 
     cards: tuple[Load, ...]
@@ -59,6 +67,8 @@ class Placement:
     spilled_experts: int = 0
     n_gpu_layers: int = 0
     n_cpu_moe: int = 0
+    ram_read_bytes: int = 0
+    split: tuple[int, ...] = ()
 
     @property
     def fullest(self) -> Load:
@@ -84,10 +94,11 @@ def uses_gpu(job: Job, settings: Serving) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LayerSizes:
-    """Bytes of one layer: its weights, the part of them that is routed experts, its cache."""
+    """Bytes of one layer: its weights, the part of them that is routed experts, what a token reads of those, its cache."""
 
     weights: int
     experts: int
+    experts_read: int
     cache: int
 
 
@@ -96,11 +107,10 @@ def _layer_sizes(job: Job, held: Caches) -> list[_LayerSizes]:
     count = len(job.shape.layers)
     ff = job.shape.feed_forward
     each = job.weights.size_bytes // (count + 1)
-    expert_layers = max(1, count - ff.dense_layers)
-    idle = max(0, job.weights.size_bytes - job.weights.active_bytes)
-    routed = idle * ff.experts // max(1, ff.experts - ff.experts_per_token) // expert_layers if ff.experts else 0
+    routed = min(each, routed_bytes(job.weights, ff) // max(1, count - ff.dense_layers))
+    read = routed * ff.experts_per_token // max(1, ff.experts)
     return [
-        _LayerSizes(each, min(routed, each) if index >= ff.dense_layers else 0, cache)
+        _LayerSizes(each, routed, read, cache) if index >= ff.dense_layers else _LayerSizes(each, 0, 0, cache)
         for index, cache in enumerate(held.bytes_by_layer(count))
     ]
 
@@ -113,9 +123,15 @@ def place(job: Job, settings: Serving, held: Caches, *, assume_ram: bool = False
     wanted = len(sizes) + 1 if settings.n_gpu_layers < 0 else min(settings.n_gpu_layers, len(sizes) + 1)
     plain = _on_cards(job, settings, held, sizes, gpu_layers=wanted, experts_in_ram=min(settings.cpu_moe_layers or 0, len(sizes)))
     fixed = settings.n_gpu_layers >= 0 or settings.cpu_moe_layers is not None
-    if plain.cards_hold or fixed or not settings.fit or (job.node.ram_bytes is None and not assume_ram):
+    without_ram = job.node.shares_memory or (job.node.ram_bytes is None and not assume_ram)
+    if plain.cards_hold or fixed or not settings.fit or without_ram:
         return plain
     return _spilled(job, settings, held, sizes)
+
+
+def _system_bytes(job: Job, ram_bytes: int) -> int:
+    """What the system keeps of main memory; nothing where the user said what others keep of it."""
+    return 0 if job.node.reserved_bytes and not job.node.has_gpu else min(ram_bytes, SYSTEM_BYTES)
 
 
 def _in_ram(job: Job, settings: Serving, held: Caches) -> Placement:
@@ -123,32 +139,45 @@ def _in_ram(job: Job, settings: Serving, held: Caches) -> Placement:
     load = Load(
         device=None if job.node.has_gpu else job.node.device,
         total_bytes=total,
-        taken_bytes=0,
-        margin_bytes=settings.fit_target_mib * MIB,
+        taken_bytes=_system_bytes(job, total),
+        reserved_bytes=0 if job.node.has_gpu else job.node.reserved_bytes,
+        margin_bytes=0,
         layers=tuple(range(len(job.shape.layers))),
         weights_bytes=job.weights.size_bytes,
         cache_bytes=held.size_bytes,
         compute=compute_buffer(job.shape, settings, held, gpu=False),
     )
-    return Placement(cards=(load,), ram=None)
+    return Placement(cards=(load,), ram=None, ram_read_bytes=job.weights.active_bytes if job.node.has_gpu else 0)
 
 
 def _cards(job: Job, settings: Serving) -> tuple[Device, ...]:
-    cards = tuple(device for device in job.node.devices if device.is_gpu)
-    return cards[:1] if settings.split_mode == "none" else cards
+    return job.node.devices[:1] if settings.split_mode == "none" else job.node.devices
 
 
-def _shares(cards: tuple[Device, ...], settings: Serving) -> list[float]:
-    """The cards' parts of the layers: -ts where it is given, else their memory."""
+def _shares(job: Job, cards: tuple[Device, ...], settings: Serving) -> list[float]:
+    """The cards' parts of the layers: -ts where it is given, else the memory that is free on them beyond the margin."""
     if len(settings.tensor_split) >= len(cards) and sum(settings.tensor_split[: len(cards)]) > 0:
         return list(settings.tensor_split[: len(cards)])
     margin = settings.fit_target_mib * MIB
-    return [float(max(1, card.memory_bytes - _taken(card) - margin)) for card in cards]
+    return [float(max(1, job.node.free_bytes(index) - margin)) for index in range(len(cards))]
 
 
-def _taken(card: Device) -> int:
-    """Memory shared with the system that a model cannot have."""
-    return 0 if card.available_bytes is None else max(0, card.memory_bytes - card.available_bytes)
+def _card(
+    job: Job, settings: Serving, index: int, *, layers: tuple[int, ...], weights_bytes: int, cache_bytes: int, compute: Buffer | None
+) -> Load:
+    """The load of card number `index`."""
+    card = job.node.devices[index]
+    return Load(
+        device=card,
+        total_bytes=card.memory_bytes,
+        taken_bytes=card.system_bytes,
+        reserved_bytes=job.node.others_bytes(index),
+        margin_bytes=settings.fit_target_mib * MIB,
+        layers=layers,
+        weights_bytes=weights_bytes,
+        cache_bytes=cache_bytes,
+        compute=compute,
+    )
 
 
 def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes], *, gpu_layers: int, experts_in_ram: int) -> Placement:
@@ -160,23 +189,22 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
         return _cut_through(job, settings, held)
     cards, count = _cards(job, settings), len(sizes)
     first = max(0, count + 1 - gpu_layers)
-    runs = _runs(list(range(first, count + 1)) if gpu_layers else [], _shares(cards, settings))
+    runs = _runs(list(range(first, count + 1)) if gpu_layers else [], _shares(job, cards, settings))
     copies = PIPELINE_COPIES if len(cards) > 1 and not first and not experts_in_ram else 1
     buffer = compute_buffer(job.shape, settings, held, gpu=True, copies=copies)
     loads = tuple(
-        Load(
-            device=card,
-            total_bytes=card.memory_bytes,
-            taken_bytes=_taken(card),
-            margin_bytes=settings.fit_target_mib * MIB,
+        _card(
+            job,
+            settings,
+            index,
             layers=tuple(layer for layer in run if layer < count),
             weights_bytes=sum(_card_weights(sizes, layer, job, experts_in_ram) for layer in run),
             cache_bytes=sum(sizes[layer].cache for layer in run if layer < count) if settings.kv_offload else 0,
             compute=buffer if run else None,
         )
-        for card, run in zip(cards, runs, strict=True)
+        for index, run in enumerate(runs)
     )
-    left = tuple(range(first))
+    left = tuple(range(min(first, count)))
     experts = sum(1 for layer in range(first, count) if layer < experts_in_ram and sizes[layer].experts)
     weights = job.weights.size_bytes - sum(load.weights_bytes for load in loads)
     cache = held.size_bytes - sum(load.cache_bytes for load in loads)
@@ -185,36 +213,47 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
         ram = Load(
             device=None,
             total_bytes=job.node.ram_bytes or 0,
-            taken_bytes=0,
-            margin_bytes=settings.fit_target_mib * MIB if job.node.ram_bytes else 0,
+            taken_bytes=_system_bytes(job, job.node.ram_bytes or 0),
+            reserved_bytes=0,
+            margin_bytes=0,
             layers=left,
             weights_bytes=weights,
             cache_bytes=cache,
             compute=buffer if left else None,
         )
-    return Placement(loads, ram, spilled_layers=len(left), spilled_experts=experts, n_gpu_layers=gpu_layers, n_cpu_moe=experts_in_ram)
+    return Placement(
+        loads,
+        ram,
+        spilled_layers=len(left),
+        spilled_experts=experts,
+        n_gpu_layers=gpu_layers,
+        n_cpu_moe=experts_in_ram,
+        ram_read_bytes=sum(sizes[layer].weights - sizes[layer].experts + sizes[layer].experts_read for layer in left)
+        + sum(sizes[layer].experts_read for layer in range(first, min(count, experts_in_ram)))
+        + (_card_weights(sizes, count, job, experts_in_ram) if first > count else 0),
+        split=tuple(map(len, runs)),
+    )
 
 
 def _cut_through(job: Job, settings: Serving, held: Caches) -> Placement:
     """Every layer on every card: -sm row keeps the whole cache on the first one, -sm tensor divides it like the weights."""
     cards = _cards(job, settings)
-    shares = _shares(cards, settings)
+    shares = _shares(job, cards, settings)
     parts = [share / sum(shares) for share in shares]
     buffer = compute_buffer(job.shape, settings, held, gpu=True)
     whole = held.size_bytes if settings.kv_offload else 0
     return Placement(
         cards=tuple(
-            Load(
-                device=card,
-                total_bytes=card.memory_bytes,
-                taken_bytes=_taken(card),
-                margin_bytes=settings.fit_target_mib * MIB,
+            _card(
+                job,
+                settings,
+                index,
                 layers=tuple(range(len(job.shape.layers))),
                 weights_bytes=math.ceil(job.weights.size_bytes * part),
                 cache_bytes=math.ceil(whole * part) if settings.split_mode == "tensor" else whole if index == 0 else 0,
                 compute=buffer,
             )
-            for index, (card, part) in enumerate(zip(cards, parts, strict=True))
+            for index, part in enumerate(parts)
         ),
         ram=None,
     )

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from planner.core.attention.stores import StateStore, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
+from planner.core.attention.stores import Store, TokenStore
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Stored
 from planner.core.engines.llama_server.arguments import parse
 from planner.core.engines.llama_server.budget import memory_budget
 from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, check_types, key_row_bytes, value_row_bytes
@@ -13,11 +13,12 @@ from planner.core.engines.llama_server.expectation import expectation
 from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.hand_over import hand_over
 from planner.core.engines.llama_server.layout import stored_layers, trained_context, widest_value
-from planner.core.engines.llama_server.placement import Placement, place
+from planner.core.engines.llama_server.placement import Placement, place, uses_gpu
+from planner.core.engines.llama_server.ram import warm_conversations
 from planner.core.engines.llama_server.serving import Serving, divide, serving
 from planner.core.engines.llama_server.versions import BUILDS
-from planner.core.model_shape import Layer
 from planner.core.plan import MemoryBudget, Plan
+from planner.core.spill import Spill
 
 
 class LlamaServer:
@@ -28,7 +29,6 @@ class LlamaServer:
     versions: tuple[str, ...] = BUILDS
     eight_bit_cache: str = "q8_0"
     serves_gguf: bool = True
-    splits_tensors: bool = False
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """What the server is started with for `slots` slots; see `serving`."""
@@ -44,6 +44,9 @@ class LlamaServer:
         context = divide(self.settings(job, 1), trained_context=trained_context(job.shape))
         return context.slots, context.n_ctx_slot
 
+    def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:  # noqa: ARG002 - layers are split
+        return 1, 1
+
     def check(self, job: Job) -> None:
         settings = self.settings(job, 1)
         check_types(job.shape, settings)
@@ -56,15 +59,15 @@ class LlamaServer:
     def default_batch_tokens(self, job: Job) -> int:
         return self.settings(replace(job, batch_tokens=None), 1).n_batch
 
-    def layers(self, job: Job) -> tuple[Layer, ...]:
-        return stored_layers(job.shape)
+    def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
+        settings, widest = self.settings(job, 1), widest_value(job.shape)
 
-    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:  # noqa: ARG002 - all layers have the job's cache types
-        settings = self.settings(job, 1)
-        return key_row_bytes(store, settings) + value_row_bytes(store, settings, widest_value(job.shape))
+        def size(store: Store) -> int:
+            if isinstance(store, TokenStore):
+                return key_row_bytes(store, settings) + value_row_bytes(store, settings, widest)
+            return STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements) * (1 + settings.state_snapshots)
 
-    def state_bytes(self, job: Job, store: StateStore) -> int:
-        return STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements) * (1 + self.settings(job, 1).state_snapshots)
+        return tuple(tuple((store, size(store)) for store in layer.stores) for layer in stored_layers(job.shape))
 
     def request_bytes(self, job: Job) -> int:
         return held(job, self.settings(job, 1, planned=True)).size_bytes
@@ -76,6 +79,23 @@ class LlamaServer:
         """Which layers and experts lie where: what --n-gpu-layers and --n-cpu-moe say."""
         settings = self.settings(job, slots)
         return place(job, settings, held(job, settings))
+
+    def spilled(self, job: Job, slots: int) -> Spill | None:
+        settings = self.settings(job, slots)
+        kept = held(job, settings)
+        placed = place(job, settings, kept)
+        if not job.node.has_gpu or (placed.ram is None and uses_gpu(job, settings)):
+            return None
+        cache = placed.ram.cache_bytes if placed.ram else kept.size_bytes
+        return Spill(placed.ram_read_bytes, cache / kept.size_bytes if kept.size_bytes else 0.0)
+
+    def slots_at(self, job: Job, slots: int, tokens: int) -> int | None:
+        context = held(job, self.settings(job, slots)).context
+        return min(context.slots, context.n_ctx // tokens) if context.unified and tokens <= context.n_ctx_slot else None
+
+    def warm_conversations(self, job: Job, slots: int, tokens: int) -> int | None:
+        settings = self.settings(job, slots)
+        return warm_conversations(job, settings, place(job, settings, held(job, settings)), tokens)
 
     def budget(self, job: Job, slots: int) -> MemoryBudget:
         settings = self.settings(job, slots)

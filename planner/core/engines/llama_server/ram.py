@@ -9,7 +9,7 @@ from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.buffers import output_bytes
 from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, Caches, key_row_bytes, value_row_bytes
 from planner.core.engines.llama_server.layout import stored_layers, widest_value
-from planner.core.engines.llama_server.placement import Placement
+from planner.core.engines.llama_server.placement import Placement, uses_gpu
 from planner.core.engines.llama_server.serving import DEFAULT_CACHE_RAM_MIB, Serving
 from planner.core.plan import MemoryLine
 from planner.core.units import MIB
@@ -20,14 +20,17 @@ _PROMPT_CACHE_STEP: Final = 256 * MIB
 def prompt_cache_limit(job: Job, settings: Serving, placement: Placement) -> int:
     """Bytes of --cache-ram: as given, else the default of 8 GiB, or less where the RAM has not that much to spare.
 
-    A machine without a GPU gives half of what its plan leaves free, any other a quarter of its RAM.
+    A machine whose device is its main memory gives half of what its plan leaves free, any other a quarter of its RAM.
     """
     if settings.cache_ram_mib is not None:
         return settings.cache_ram_mib * MIB
-    if job.node.ram_bytes is None:
+    ram = job.node.ram_bytes
+    if job.node.shares_memory or not uses_gpu(job, settings):
+        own = spare = sum(load.spare_bytes for load in placement.cards) // 2
+    elif ram is None:
         return DEFAULT_CACHE_RAM_MIB * MIB
-    spare = placement.ram.spare_bytes if placement.ram else job.node.ram_bytes
-    own = job.node.ram_bytes // 4 if placement.fullest.device and placement.fullest.device.is_gpu else placement.fullest.spare_bytes // 2
+    else:
+        own, spare = ram // 4, placement.ram.spare_bytes if placement.ram else ram
     return max(0, min(DEFAULT_CACHE_RAM_MIB * MIB, own, spare) // _PROMPT_CACHE_STEP * _PROMPT_CACHE_STEP)
 
 
@@ -43,15 +46,46 @@ def checkpoint_bytes(job: Job, settings: Serving) -> int:
         for store in layer.stores:
             if isinstance(store, StateStore):
                 size += STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements)
-            elif isinstance(store, TokenStore) and store.window is not None and not settings.swa_full:
-                rows = min(store.window, job.context_tokens)
-                size += rows * (key_row_bytes(store, settings) + value_row_bytes(store, settings, widest))
+            elif store.window is not None and not settings.swa_full:
+                size += store.rows(min(store.window, job.context_tokens)) * _row_bytes(store, settings, widest)
     return size
+
+
+def saved_bytes(job: Job, settings: Serving, tokens: int) -> int:
+    """Bytes of a saved conversation of `tokens` tokens: the rows it fills, without the padding of a cache, and its states.
+
+    Source: llama.cpp b11434 tools/server/server-task.cpp, server_prompt_cache; a server's log has the row's bytes per token.
+    """
+    widest, size = widest_value(job.shape), 0
+    for layer in stored_layers(job.shape):
+        for store in layer.stores:
+            if isinstance(store, StateStore):
+                size += STATE_ELEMENT_BYTES * (store.conv_elements + store.state_elements)
+            else:
+                size += store.rows(tokens) * _row_bytes(store, settings, widest)
+    return size
+
+
+def _row_bytes(store: TokenStore, settings: Serving, widest: int) -> int:
+    return key_row_bytes(store, settings) + value_row_bytes(store, settings, widest)
+
+
+def warm_conversations(job: Job, settings: Serving, placement: Placement, tokens: int) -> int | None:
+    """Conversations of `tokens` tokens that need not be read again: the last one of every slot, and those saved in RAM.
+
+    None where --cache-ram sets no limit.
+    """
+    each, limit = saved_bytes(job, settings, tokens), prompt_cache_limit(job, settings, placement)
+    if limit < 0 or not each:
+        return None
+    return settings.n_parallel + limit // each
 
 
 def _spilled(job: Job, placement: Placement) -> Iterator[MemoryLine]:
     if placement.ram is None:
         return
+    weights = job.weights
+    share_low, share_high = (bound / max(1, weights.size_bytes) for bound in (weights.low_bytes, weights.high_bytes))
     for name, size in (("weights in RAM", placement.ram.weights_bytes), ("cache in RAM", placement.ram.cache_bytes)):
         if size:
             yield MemoryLine(
@@ -61,6 +95,8 @@ def _spilled(job: Job, placement: Placement) -> Iterator[MemoryLine]:
                 why="What the cards do not hold; every token reads it at the speed of the RAM.",
                 grade="estimated" if name.startswith("weights") else "computed",
                 source=job.weights.source,
+                low_bytes=round(size * share_low) if name.startswith("weights") else None,
+                high_bytes=round(size * share_high) if name.startswith("weights") else None,
             )
 
 

@@ -71,7 +71,13 @@ def _context(job: Job, settings: Serving, held: Caches) -> Iterator[Remark]:
 
 def _spill(job: Job, settings: Serving, held: Caches, placed: Placement) -> Iterator[Remark]:
     """What the cards do not hold, or would not if the RAM were known."""
-    if not placed.cards_hold and not placed.spills and job.node.ram_bytes is None and uses_gpu(job, settings):
+    if job.node.shares_memory and not placed.cards_hold and uses_gpu(job, settings):
+        yield Remark(
+            "unified_memory_full",
+            f"{job.node.device.name} has no main memory beside this: what does not fit would be swapped, and every token would wait for the disk.",
+            "weights_quant",
+        )
+    elif not placed.cards_hold and not placed.spills and job.node.ram_bytes is None and uses_gpu(job, settings):
         text = _spilled(job, place(job, settings, held, assume_ram=True))
         yield Remark("ram_unknown", f"{text} Say how much RAM the machine has, and the plan counts on it.", "ram")
     elif placed.spills and placed.ram:

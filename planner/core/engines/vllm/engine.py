@@ -3,21 +3,21 @@
 from dataclasses import replace
 
 from planner.core.attention.stores import StateStore, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Stored
 from planner.core.engines.vllm.arguments import parse
-from planner.core.engines.vllm.budget import Account, account, budget_of
+from planner.core.engines.vllm.budget import Account, account, budget_of, offloaded_bytes
 from planner.core.engines.vllm.capacity import layout_of
 from planner.core.engines.vllm.expect import expectation
 from planner.core.engines.vllm.hand_over import hand_over
-from planner.core.engines.vllm.parallel import check_sizes
+from planner.core.engines.vllm.parallel import arrangement, check_sizes
 from planner.core.engines.vllm.remarks import remarks
 from planner.core.engines.vllm.rows import row_bytes, state_bytes
-from planner.core.engines.vllm.serving import Serving, settle
+from planner.core.engines.vllm.serving import Serving, data_parallel, settle
 from planner.core.engines.vllm.specs import cached_layers
 from planner.core.engines.vllm.versions import VERSIONS
 from planner.core.errors import InputError
-from planner.core.model_shape import Layer
 from planner.core.plan import MemoryBudget, Plan
+from planner.core.spill import Spill
 from planner.core.units import size
 
 
@@ -29,7 +29,15 @@ class Vllm:
     versions: tuple[str, ...] = VERSIONS
     eight_bit_cache = "fp8"
     serves_gguf = False
-    splits_tensors = True
+
+    def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
+        """What the command line or the user says; the rest so that it uses most of the GPUs of one engine."""
+        given = parse(job.engine_args)
+        tensor, pipeline = given.tensor_parallel_size or tensor, given.pipeline_parallel_size or pipeline
+        if tensor:
+            return tensor, pipeline or 1
+        here = max(1, data_parallel(given)[1])
+        return arrangement(job.shape, max(1, len(job.node.devices) // here), pipeline=pipeline)
 
     def check(self, job: Job) -> None:
         serving = settle(job)
@@ -37,6 +45,11 @@ class Vllm:
             raise InputError("vLLM is planned for GPUs here: choose one, or llama-server for a machine without.", field="engine")
         if any(isinstance(store, StateStore) and store.kind == "rwkv" for store in job.shape.stores()):
             raise InputError("vLLM does not serve RWKV models: choose llama-server.", field="engine")
+        makers = dict.fromkeys(device.vendor for device in job.node.devices)
+        if len(makers) > 1:
+            raise InputError(
+                f"One vLLM cannot use cards of {' and '.join(makers)} together: choose llama-server, or name one kind.", field="device"
+            )
         check_sizes(serving, devices=len(job.node.devices))
         layout_of(serving)
 
@@ -48,15 +61,15 @@ class Vllm:
     def default_batch_tokens(self, job: Job) -> int:
         return settle(replace(job, batch_tokens=None)).max_num_batched_tokens
 
-    def layers(self, job: Job) -> tuple[Layer, ...]:
-        return cached_layers(settle(job))
-
-    def row_bytes(self, job: Job, layer: int, store: TokenStore) -> int:
+    def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
         whole = _whole_model(settle(job))
-        return row_bytes(store, whole, cached_layers(whole)[layer], layer)
-
-    def state_bytes(self, job: Job, store: StateStore) -> int:
-        return state_bytes(store, _whole_model(settle(job)))
+        return tuple(
+            tuple(
+                (store, row_bytes(store, whole, layer, index) if isinstance(store, TokenStore) else state_bytes(store, whole))
+                for store in layer.stores
+            )
+            for index, layer in enumerate(cached_layers(whole))
+        )
 
     def request_bytes(self, job: Job) -> int:
         """Pages one decoding request holds, each layer counted once (not once per rank that keeps a copy)."""
@@ -72,18 +85,31 @@ class Vllm:
 
     def stated(self, job: Job) -> tuple[int | None, int | None]:
         given = parse(job.engine_args)
-        return given.max_num_seqs, given.max_model_len
+        engines = data_parallel(given)[0]
+        return given.max_num_seqs and given.max_num_seqs * engines, given.max_model_len
 
     def capacity(self, job: Job) -> Capacity:
-        """The most slots whose conversations fit, all full to the job's context, with `max_num_seqs` set to them.
+        """The most slots whose conversations fit, all full to the job's context, over all data-parallel engines."""
+        fitting, figures = _most(job, job.context_tokens)
+        return _capacity(job, figures, fitting)
 
-        More sequences take more memory for sampling, so the answer is the largest number that still holds itself.
-        """
-        low, high = 0, account(job, 1).pool.requests(job.context_tokens)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if account(job, middle).pool.requests(job.context_tokens) >= middle else (low, middle - 1)
-        return _capacity(job, account(job, max(1, low)), low)
+    def spilled(self, job: Job, slots: int) -> Spill | None:
+        serving, weights = settle(job, slots), job.weights
+        offloaded = offloaded_bytes(job, serving)
+        # The part of it that a token reads is not known: the same share as of all weights.
+        return Spill(offloaded * weights.active_bytes // weights.size_bytes, 0.0, over_bus=True) if offloaded else None
+
+    def slots_at(self, job: Job, slots: int, tokens: int) -> int:  # noqa: ARG002 - the pool is shared, whatever the slots
+        fitting, figures = _most(job, tokens)
+        return min(fitting, figures.serving.max_num_seqs) * figures.serving.data_parallel_size
+
+    def warm_conversations(self, job: Job, slots: int, tokens: int) -> int:
+        """Histories that the prefix cache holds: the pool without the null block ÷ the blocks of one, in every engine."""
+        figures = account(job, max(1, slots))
+        if not figures.serving.enable_prefix_caching:
+            return 0
+        held = figures.pool.layout.held_blocks(tokens)
+        return max(0, figures.pool.num_blocks - 1) // max(1, held) * figures.serving.data_parallel_size
 
     def expect(self, job: Job, slots: int) -> Expectation:
         return expectation(account(job, max(1, slots)))
@@ -97,6 +123,21 @@ def _whole_model(serving: Serving) -> Serving:
     return replace(serving, tensor_parallel_size=1, pipeline_parallel_size=1, decode_context_parallel_size=1)
 
 
+def _most(job: Job, tokens: int) -> tuple[int, Account]:
+    """The most requests of `tokens` tokens that one engine bears with `max_num_seqs` set to them, and the account with them.
+
+    More sequences take more memory for sampling, so the answer is the largest number that still holds itself.
+    """
+    engines = settle(job).data_parallel_size
+    found = account(job, engines)
+    low, high = 0, found.pool.requests(tokens)
+    while low < high:
+        middle = (low + high + 1) // 2
+        tried = account(job, middle * engines)
+        low, high = (middle, high) if tried.pool.requests(tokens) >= middle else (low, middle - 1)
+    return low, account(job, max(1, low) * engines)
+
+
 def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     pool, layout, tokens = figures.pool, figures.pool.layout, job.context_tokens
     slots = min(fitting, figures.serving.max_num_seqs) if tokens <= figures.serving.max_model_len else 0
@@ -108,8 +149,11 @@ def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     if not pool.starts:
         need = layout.reserved_blocks(figures.serving.max_model_len)
         inequality += f"; a request of {figures.serving.max_model_len:,} tokens alone needs {need:,}, so vLLM does not start"
+    engines = figures.serving.data_parallel_size
+    if engines > 1:
+        inequality += f", in each of {engines} engines"
     return Capacity(
-        slots=slots,
+        slots=slots * engines,
         limit="engine" if slots < fitting else "memory",
         inequality=f"{inequality}.",
         remarks=remarks(job, figures),

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 from planner.core.engines.contract import Job
-from planner.core.engines.vllm.budget import Account
+from planner.core.engines.vllm.budget import Account, offloaded_bytes
 from planner.core.engines.vllm.defaults import compute_capability
+from planner.core.engines.vllm.parallel import refusal, sizes_words, stage_of
 from planner.core.plan import Remark
 from planner.core.units import percent, size
 
 
 def remarks(job: Job, figures: Account) -> tuple[Remark, ...]:
-    return (*_command(job, figures), *_hardware(figures), *_cache(job, figures), *_parallel(job, figures))
+    return (*_command(job, figures), *_hardware(figures), *_free(job, figures), *_cache(job, figures), *_parallel(job, figures))
 
 
 def _command(job: Job, figures: Account) -> Iterator[Remark]:
@@ -52,18 +53,37 @@ def _hardware(figures: Account) -> Iterator[Remark]:
         )
     if device.vendor not in {"NVIDIA", "AMD", "other"}:
         yield Remark("vllm_platform", f"vLLM's support for {device.name} is a plugin of its own, whose memory rules may differ.", "engine")
-    if device.available_bytes is not None and figures.usable_bytes > device.available_bytes:
-        fitting = device.available_bytes / device.memory_bytes
-        yield Remark(
-            "unified_memory",
-            f"{device.name} shares its memory with the system: {size(device.available_bytes)} of {size(device.memory_bytes)} are free after boot, "
-            f"and vLLM refuses to start when its share is not free. Set --gpu-memory-utilization to {fitting:.2f} or less.",
-            "memory_utilization",
-        )
     if serving.blackwell and any(store.kind == "latent" for store in serving.shape.stores()):
         yield Remark(
             "latent_block_size",
             "On this card the block size follows the attention back end that is installed: 128 with CUTLASS, 32 or 64 with FlashInfer.",
+        )
+
+
+def _free(job: Job, figures: Account) -> Iterator[Remark]:
+    """Memory that is not free when vLLM starts."""
+    device, free = job.node.devices[figures.card], job.node.free_bytes(figures.card)
+    if device.shares_memory or device.system_bytes:
+        yield Remark(
+            "unified_memory",
+            f"{device.name} shares its memory with the system, and files that were just read (the page cache) count as used there: the share "
+            "says what vLLM takes of what is free, not what the machine ends up with. Before the start, drop it: "
+            "sync; echo 3 > /proc/sys/vm/drop_caches.",
+            "memory_utilization",
+        )
+    if figures.serving.kv_cache_memory_bytes is None and figures.usable_bytes > free:
+        yield Remark(
+            "share_not_free",
+            f"{percent(figures.serving.gpu_memory_utilization)} of {device.name} are {size(figures.usable_bytes)}, but only {size(free)} are free "
+            f"at the start: vLLM then refuses to start. Set --gpu-memory-utilization below {free / device.memory_bytes:.2f}.",
+            "memory_utilization",
+        )
+    needed, ram = offloaded_bytes(job, figures.serving) * figures.serving.data_parallel_here, job.node.ram_bytes
+    if needed and ram is not None and needed > ram:
+        yield Remark(
+            "offload_beyond_ram",
+            f"--cpu-offload-gb puts {size(needed)} into {size(ram)} of RAM: the rest would be swapped, and every token would wait for the disk.",
+            "ram",
         )
 
 
@@ -100,16 +120,58 @@ def _parallel(job: Job, figures: Account) -> Iterator[Remark]:
     if serving.data_parallel_size > 1:
         yield Remark(
             "data_parallel",
-            f"Each of the {serving.data_parallel_size} data-parallel engines has a cache and slots of its own: the figures are for one of them.",
+            f"Each of the {serving.data_parallel_size} data-parallel engines has a cache and slots of its own: the slots here are those of all, "
+            "the memory and the start-up lines those of one, and --max-num-seqs is for one.",
             "engine_args",
         )
-    used = serving.tensor_parallel_size * serving.pipeline_parallel_size * serving.data_parallel_size
-    if used < len(job.node.devices):
-        yield Remark("idle_devices", f"{used} of {len(job.node.devices)} GPUs are used by these parallel sizes.", "tensor_parallel")
+    ranks, parts, there = serving.tensor_parallel_size, serving.pipeline_parallel_size, len(job.node.devices)
+    used = ranks * parts * serving.data_parallel_here
+    group = there // max(1, serving.data_parallel_here)
+    why = refusal(job.shape, group) if group > 1 else None
+    if why and ranks < group:
+        idle = f" {there - used} of {there} GPUs are idle." if used < there else ""
+        stages = f" × {parts} pipeline stages, which work one after another" if parts > 1 else ""
+        yield Remark(
+            "parallel_sizes",
+            f"{group} GPUs cannot be one tensor-parallel group: {why}. {sizes_words(job.shape, group)} This plan has {ranks}{stages}.{idle}",
+            "tensor_parallel",
+        )
+    elif used < there:
+        yield Remark("idle_devices", f"{used} of {there} GPUs are used by these parallel sizes.", "tensor_parallel")
+    yield from _unequal(job, figures)
     if not figures.weights_bytes < figures.usable_bytes:
         yield Remark(
             "weights_too_large",
             f"The weights alone ({size(figures.weights_bytes)} per GPU) exceed the {percent(serving.gpu_memory_utilization)} of the card "
             "that vLLM may use.",
             "weights_size",
+        )
+
+
+def _unequal(job: Job, figures: Account) -> Iterator[Remark]:
+    """Cards of several kinds: ranks hold equal parts, whatever the card."""
+    devices, serving = job.node.devices, figures.serving
+    used = [device for index, device in enumerate(devices) if stage_of(serving, index) is not None]
+    if len(set(used)) == 1:
+        return
+    smallest = devices[figures.card]
+    unused = {
+        device.name: int((device.memory_bytes - smallest.memory_bytes) * serving.gpu_memory_utilization)
+        for device in used
+        if device.memory_bytes > smallest.memory_bytes
+    }
+    if unused and serving.pipeline_parallel_size == 1:
+        left = ", ".join(f"{size(size_bytes)} on each {name}" for name, size_bytes in unused.items())
+        yield Remark("unequal_cards", f"vLLM splits evenly, so {smallest.name} decides: {left} stay unused.", "device")
+    elif unused:
+        yield Remark(
+            "unequal_cards", f"Every stage has as many cache blocks as the one with the least room: {smallest.name} decides.", "device"
+        )
+    generations = dict.fromkeys(device.compute_capability for device in used if device.compute_capability)
+    if len(generations) > 1:
+        yield Remark(
+            "mixed_generations",
+            f"Cards of different generations ({', '.join(generations)}) work in step: the slowest sets the pace, and formats that one of them "
+            "lacks fail. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, so that their order is the one you named.",
+            "device",
         )

@@ -1,5 +1,6 @@
 """What a server for the job really runs with: its command line first, then the planner's choice, then vLLM's defaults."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,11 +12,15 @@ from planner.core.engines.vllm.cache_types import DTYPE_BYTES, CacheType
 from planner.core.engines.vllm.defaults import batch_defaults, compute_capability, model_dtype
 from planner.core.engines.vllm.versions import Rules, rules_of
 from planner.core.errors import InputError
-from planner.core.hardware import Device
+from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
 from planner.core.units import GIB
 
 MAX_DRAFT: Final = 64
+# Memory of the CUDA context on one GPU, and with NCCL's on several: 79.18 GiB less the 78.57 and 77.64 free at the start of an H100
+# and of two, in public reports of vLLM.
+CONTEXT_ONE: Final = int(0.61 * GIB)
+CONTEXT_MANY: Final = int(1.54 * GIB)
 # Speculation without a draft model, and the methods that keep the scheduler waiting. Source: vLLM 0.32 config/speculative.py, vllm.py.
 _WITHOUT_MODEL: Final = ("ngram", "suffix")
 _WITHOUT_ASYNC: Final = (*_WITHOUT_MODEL, "medusa")
@@ -25,7 +30,12 @@ _IGNORES_CACHE_TYPE: Final = frozenset({"falcon"})
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The settled configuration of one server. Names as in vLLM's own configuration classes."""
+    """The settled configuration of one server. Names as in vLLM's own configuration classes.
+
+    `data_parallel_here` of the `data_parallel_size` engines run on this machine; limits and caches are those of one engine.
+    `hybrid`: recurrent layers share the pool with the others. `compressed`: the model has DeepSeek-V4's compressed caches, which
+    come with page sizes of their own.
+    """
 
     rules: Rules
     shape: ModelShape
@@ -43,6 +53,8 @@ class Serving:
     tensor_parallel_size: int
     pipeline_parallel_size: int
     data_parallel_size: int
+    data_parallel_here: int
+    expert_parallel: bool
     decode_context_parallel_size: int
     enable_prefix_caching: bool
     hybrid_manager: bool
@@ -56,6 +68,8 @@ class Serving:
     seqs_given: bool
     encodes_images: bool
     offloaded_bytes: int
+    hybrid: bool
+    compressed: bool
 
     @property
     def in_flight_tokens(self) -> int:
@@ -73,30 +87,22 @@ class Serving:
         return self.enable_prefix_caching and self.rules.keeps_state_history
 
     @property
-    def hybrid(self) -> bool:
-        """Whether recurrent layers share the pool with the others."""
-        return any(isinstance(store, StateStore) for store in self.shape.stores())
-
-    @property
-    def compressed(self) -> bool:
-        """Whether the model has DeepSeek-V4's compressed caches, which come with page sizes of their own."""
-        return any(isinstance(store, TokenStore) and store.kind == "compressed" for store in self.shape.stores())
-
-    @property
     def blackwell(self) -> bool:
         capability = compute_capability(self.device)
         return capability is not None and capability[0] == 10
 
 
 def settle(job: Job, slots: int = 0) -> Serving:
-    """The configuration of a server for `job` with `slots` slots (0: vLLM's own default for the card).
+    """The configuration of a server for `job` with `slots` slots over all its engines (0: vLLM's own default for the card).
 
     Raises InputError for values that vLLM refuses.
     """
     rules = rules_of(job.version)
     given = arguments.parse(job.engine_args)
+    engines, here = data_parallel(given)
+    kinds = frozenset(store.kind for store in job.shape.stores() if isinstance(store, TokenStore))
     max_model_len = _max_model_len(given, job)
-    seqs, batched = _batch(given, job, rules, slots=slots, max_model_len=max_model_len)
+    seqs, batched = _batch(given, job, rules, slots=-(-slots // engines), max_model_len=max_model_len)
     if given.block_size and given.block_size % 16:
         raise InputError(f"--block-size {given.block_size}: vLLM's GPU back ends want a multiple of 16.", field="engine_args")
     dtype = _dtype("dtype", model_dtype(job.shape, job.node.device, given.dtype))
@@ -109,18 +115,20 @@ def settle(job: Job, slots: int = 0) -> Serving:
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
         seqs_given=given.max_num_seqs is not None,
-        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or rules.default_utilization,
+        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or _default_utilization(job.node, rules),
         kv_cache_memory_bytes=given.kv_cache_memory_bytes or job.cache_memory_bytes,
         num_gpu_blocks_override=given.num_gpu_blocks_override,
-        cache_type=_cache_type(given, job, rules, dtype),
+        cache_type=_cache_type(given, job, rules, dtype, kinds),
         mamba_cache_dtype=_dtype("mamba-cache-dtype", given.mamba_cache_dtype or "auto", auto=dtype),
         mamba_ssm_cache_dtype=_dtype("mamba-ssm-cache-dtype", given.mamba_ssm_cache_dtype or "auto", auto="auto"),
         block_size=given.block_size,
         tensor_parallel_size=given.tensor_parallel_size or job.tensor_parallel,
         pipeline_parallel_size=given.pipeline_parallel_size or job.pipeline_parallel,
-        data_parallel_size=given.data_parallel_size or 1,
+        data_parallel_size=engines,
+        data_parallel_here=here,
+        expert_parallel=bool(given.enable_expert_parallel),
         decode_context_parallel_size=given.decode_context_parallel_size or 1,
-        enable_prefix_caching=_prefix_caching(given, job.shape, rules),
+        enable_prefix_caching=_prefix_caching(given, job.shape, rules, kinds),
         hybrid_manager=not given.disable_hybrid_kv_cache_manager,
         sliding_window=not given.disable_sliding_window,
         async_scheduling=_asynchronous(given, rules, method),
@@ -131,7 +139,30 @@ def settle(job: Job, slots: int = 0) -> Serving:
         cuda_graphs=_graphs(given),
         encodes_images=_encodes_images(given, job),
         offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
+        hybrid=any(isinstance(store, StateStore) for store in job.shape.stores()),
+        compressed="compressed" in kinds,
     )
+
+
+def data_parallel(given: Arguments) -> tuple[int, int]:
+    """(engines in all, engines on this machine). Raises InputError where the second is more."""
+    engines = given.data_parallel_size or 1
+    here = engines if given.data_parallel_size_local is None else given.data_parallel_size_local
+    if here > engines:
+        raise InputError(f"--data-parallel-size-local {here} is more than the {engines} of --data-parallel-size.", field="engine_args")
+    return engines, here
+
+
+def _default_utilization(node: Node, rules: Rules) -> float:
+    """The release's own share, or less where not so much is free at the start: vLLM then refuses to start.
+
+    Source: vLLM 0.32 v1/worker/utils.py, request_memory: free memory is taken after the CUDA context was made.
+    """
+    if not node.reserved_bytes and not any(device.system_bytes for device in node.devices):
+        return rules.default_utilization
+    context = CONTEXT_ONE if len(node.devices) == 1 else CONTEXT_MANY
+    free = min((node.free_bytes(index) - context) / device.memory_bytes for index, device in enumerate(node.devices))
+    return max(0.01, min(rules.default_utilization, math.floor(free * 100) / 100))
 
 
 def _max_model_len(given: Arguments, job: Job) -> int:
@@ -201,7 +232,7 @@ def _dtype(flag: str, name: str, *, auto: str | None = None) -> str:
     return name
 
 
-def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str) -> CacheType:
+def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str, kinds: frozenset[str]) -> CacheType:
     if job.cache_type_k != job.cache_type_v:
         raise InputError("vLLM keeps keys and values in one type: choose the same for both.", field="cache_type_v")
     if given.kv_cache_dtype_skip_layers:
@@ -210,7 +241,6 @@ def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str) -> CacheTy
     name = cache_types.resolve(given.kv_cache_dtype or job.cache_type_k, rules)
     if name == "auto" and shape.cache_dtype is not None:
         name = cache_types.resolve(shape.cache_dtype, rules)
-    kinds = {store.kind for store in shape.stores() if isinstance(store, TokenStore)}
     if kinds >= {"latent", "indexer"} and name in cache_types.FP8:
         name = "fp8_ds_mla"
     if name in cache_types.LATENT_ONLY and not kinds & {"latent", "compressed"}:
@@ -220,14 +250,13 @@ def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str) -> CacheTy
     return CacheType(name=name, model_dtype=dtype)
 
 
-def _prefix_caching(given: Arguments, shape: ModelShape, rules: Rules) -> bool:
+def _prefix_caching(given: Arguments, shape: ModelShape, rules: Rules, kinds: frozenset[str]) -> bool:
     """On for decoders and (from 0.26) hybrids; off for encoder-decoders and models without attention.
 
     Source: vLLM 0.32 config/model.py, is_prefix_caching_supported.
     """
     if given.enable_prefix_caching is not None:
         return given.enable_prefix_caching
-    kinds = {store.kind for store in shape.stores() if isinstance(store, TokenStore)}
     if not kinds or "cross" in kinds:
         return False
     return rules.caches_hybrid_prefixes or not any(isinstance(store, StateStore) for store in shape.stores())
