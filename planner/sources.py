@@ -1,13 +1,15 @@
 """Finds the model that a request names and reads it: a config of its own, the catalogue, a GGUF file, or the Hub."""
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from planner.core import catalog
 from planner.core.draft import Source
-from planner.core.errors import InputError
+from planner.core.errors import InputError, one_line
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Remark
 from planner.core.readers.by_hand import shape_by_hand
@@ -18,7 +20,10 @@ from planner.core.readers.parameters import ParameterCount, parameter_count
 from planner.core.readers.weight_files import FileGroup, gguf_groups, quant_of
 from planner.core.request import PlanRequest
 from planner.core.weights import DEFAULT_GGUF_QUANT, WeightLine, checkpoint_format, measured_weights
+from planner.files import open_file, unreadable
 from planner.hub import Hub, HubAddress, HubError, HubRepo
+
+_LONGEST_NAME: Final = 80
 
 
 def find_model(request: PlanRequest, hub: Hub | None) -> Source:
@@ -27,7 +32,7 @@ def find_model(request: PlanRequest, hub: Hub | None) -> Source:
     Raises InputError or HubError with a sentence that says what to do.
     """
     if request.config:
-        return source_from_config(request, expand_config(request.config), name=request.model, where="the config.json you gave")
+        return source_from_config(request, expand_config(request.config), name=given_name(request), where="the config.json you gave")
     entry = None if request.revision else catalog.model(request.model)
     if entry:
         return _source_from_catalog(request, entry)
@@ -38,11 +43,26 @@ def find_model(request: PlanRequest, hub: Hub | None) -> Source:
     return _source_from_hub(request, hub)
 
 
+def given_name(request: PlanRequest) -> str | None:
+    """The served name that was given, None where `model` only has its default."""
+    return request.model if "model" in request.model_fields_set else None
+
+
+def own_name(shape: ModelShape) -> str:
+    """What a model is served as whose configuration came without a name."""
+    return f"my-{fit_name(shape.model_type)}"
+
+
+def fit_name(text: str) -> str:
+    """`text` as a served name: what cannot stand in one becomes “-”."""
+    return re.sub(r"(?:[^A-Za-z0-9._-]|\.{2,})+", "-", text[:_LONGEST_NAME]).strip("-._") or "model"
+
+
 def source_from_config(
     request: PlanRequest,
     config: Mapping[str, object],
     *,
-    name: str,
+    name: str | None,
     where: str,
     revision: str | None = None,
     remarks: tuple[Remark, ...] = (),
@@ -50,13 +70,15 @@ def source_from_config(
     """The model in a parsed config.json; with `bytes_per_token` in the request, layers that nothing claims are taken from that."""
     if request.bytes_per_token:
         shape = shape_by_hand(config, request.bytes_per_token)
-        return Source(name, revision, shape, None, f"{where}; bytes per token typed in", remarks=remarks)
-    return Source(name, revision, read_shape(config), _counted(config), where, remarks=remarks)
+        return Source(name or own_name(shape), revision, shape, None, f"{where}; bytes per token typed in", remarks=remarks)
+    shape = read_shape(config)
+    return Source(name or own_name(shape), revision, shape, _counted(config), where, remarks=remarks)
 
 
-def source_from_gguf(metadata: Mapping[str, object], *, name: str, where: str) -> Source:
+def source_from_gguf(metadata: Mapping[str, object], *, name: str | None, where: str) -> Source:
     """The model in the metadata of a GGUF file, without its tensors."""
-    return Source(name, None, read_gguf_shape(metadata), None, where)
+    shape = read_gguf_shape(metadata)
+    return Source(name or own_name(shape), None, shape, None, where)
 
 
 def source_from_gguf_file(path: Path, *, name: str | None = None) -> Source:
@@ -65,13 +87,14 @@ def source_from_gguf_file(path: Path, *, name: str | None = None) -> Source:
     Raises InputError when it cannot be read or is no GGUF file.
     """
     try:
-        with path.open("rb") as file:
-            header = read_gguf(lambda start, size: _read_at(file, start, size), file_bytes=path.stat().st_size)
+        with open_file(path, field="gguf") as file:
+            header = read_gguf(lambda start, size: _read_at(file, start, size), file_bytes=os.fstat(file.fileno()).st_size)
         sizes = {each.name: each.stat().st_size for each in path.parent.glob("*.gguf")} if header.parts > 1 else {}
     except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}.", field="model") from None
+        raise unreadable(path, problem, field="gguf") from None
     group = next((group for group in gguf_groups(sizes) if path.name in group.names), None)
-    return _source_from_header(header, name=name or path.stem, where=f"the header of {path.name}", filename=path.name, group=group)
+    filename = one_line(path.name)
+    return _source_from_header(header, name=name or fit_name(path.stem), where=f"the header of {filename}", filename=filename, group=group)
 
 
 def _read_at(file: BinaryIO, start: int, size: int) -> bytes:

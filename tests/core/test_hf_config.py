@@ -239,7 +239,7 @@ def test_text_from_the_file_stays_on_one_line() -> None:
     ("text", "named"),
     [
         ("not json", "not JSON (line 1, column 1)"),
-        ("[1, 2]", "must be a JSON object"),
+        ("[1, 2]", "must be a JSON object: give the whole text of a config.json"),
         ('{"a": 1} trailing', "not JSON"),
         ('{"a":' * 100_000, "nested more than"),
         ('{"a":' + "[" * 70 + "]" * 70 + "}", "nested more than 64 levels"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,8 +54,8 @@ class Ran:
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the command in this process, as manage.py would."""
 
-    def call(*words: str, stdin: str = "") -> Ran:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    def call(*words: str, stdin: str | bytes = "") -> Ran:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin if isinstance(stdin, bytes) else stdin.encode())))
         status: Any = 0
         try:
             ManagementUtility(["manage.py", "plan", *words]).execute()
@@ -120,6 +121,12 @@ REFUSALS = [
     (["--config", "/does/not/exist.json"], "--config: "),
     (["--nonsense"], "--nonsense"),
     (["--out", "/dev/null/x"], "--out: "),
+    (["--config", "/dev/zero"], "save what it gives in a file"),
+    (["--gguf", "/dev/zero"], "save what it gives in a file"),
+    (["--config", ""], "--config: "),
+    (["--gguf", "/does/not/exist.gguf"], "--gguf: "),
+    (["--config", "a", "--gguf", "b"], "not both"),
+    (["--batch", "/does/not/exist"], "write model into them"),
 ]
 
 
@@ -153,6 +160,86 @@ def test_a_batch_answers_line_by_line_in_order(run: Any) -> None:
     assert ["error" in answer for answer in answers] == [False, True, True, True, True, True, False]
     assert answers[0]["cache"]["bytes_per_token"] == 131_072
     assert all(0 < len(answer["error"]) < 500 for answer in answers if "error" in answer)
+
+
+ASKED = {"gpu_memory": "24GiB", "context": 2048, "model": "Qwen/Qwen3-8B", "engine": "llama-server"}
+
+
+def test_a_line_of_a_batch_may_be_anything_and_the_next_is_answered_all_the_same(run: Any) -> None:
+    good = json.dumps(ASKED).encode()
+    lines = [
+        b"\xef\xbb\xbf" + good,
+        good + b"\r",
+        b"",
+        b"\x80\xff\x00",
+        b"[1]",
+        b"[" * 100_000,
+        b'{"users": 1' + b"0" * 400 + b"}",
+        b'{"users": NaN}',
+        b'{"users": true}',
+        b'{"model": "\\ud800"}',
+        b" " * (4 * 2**20) + good,
+        good,
+    ]
+    answers = [json.loads(line) for line in run("--batch", "-", stdin=b"\n".join(lines)).out.splitlines()]
+    assert ["error" in answer for answer in answers] == [False, False, *[True] * 8, False]
+    assert all(answer["error"].isprintable() and len(answer["error"]) < 300 for answer in answers if "error" in answer)
+    assert "one JSON object a line" in answers[2]["error"]
+
+
+def test_a_batch_refuses_what_it_would_not_look_at(run: Any) -> None:
+    ran = run("--batch", "-", "--users", "5", stdin=json.dumps(ASKED))
+    assert (ran.status, ran.out) == (2, "")
+    assert "write users into them" in ran.err
+
+
+def test_nothing_waits_for_a_pipe_that_nobody_writes_to(run: Any, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for words in (["--config", str(pipe)], ["--gguf", str(pipe)]):
+        assert "is a pipe or a device" in run(*EXAMPLE, *words).err
+    assert "is a pipe or a device" in run("--batch", str(pipe)).err
+
+
+def test_a_file_whose_name_is_no_text_is_read_all_the_same(run: Any, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/na\xff\nme.json"
+    Path(os.fsdecode(path)).write_text(json.dumps(CONFIG))
+    ran = run("--config", os.fsdecode(path), "--gpu-memory", "24GiB", "--context", "2048")
+    assert ran.status == 0
+    assert "na-me: 32 layers, from na me.json" in ran.out
+
+
+def test_a_batch_names_a_config_after_its_own_type_where_no_name_is_given(run: Any) -> None:
+    lines = [
+        json.dumps({**ASKED, "config": CONFIG}),
+        json.dumps({**ASKED, "model": None, "config": {**CONFIG, "model_type": "llama $(id)"}}),
+    ]
+    answers = [json.loads(line) for line in run("--batch", "-", stdin="\n".join(lines)).out.splitlines()]
+    assert [answer["model"]["id"] for answer in answers] == ["Qwen/Qwen3-8B", "my-llama-id"]
+
+
+def test_a_config_may_be_as_large_as_real_ones_are(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**CONFIG, "id2label": {str(n): "x" * 100 for n in range(30_000)}}))
+    assert run("--config", str(path), "--gpu-memory", "24GiB").status == 0
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "plan", "--batch", "-"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        program.stdin.write(f"{json.dumps(ASKED)}\n".encode() * 3)
+        program.stdin.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 0
 
 
 def test_the_real_program_exits_2_with_a_plain_sentence() -> None:

@@ -1,5 +1,6 @@
 """The options every command about a plan has, and the one way such a command refuses: a sentence on stderr and status 2."""
 
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping
@@ -9,13 +10,12 @@ from typing import Any, Final, NoReturn
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from planner.core.draft import Source
-from planner.core.errors import InputError
-from planner.core.readers.hf_config import parse_config
+from planner.core.errors import InputError, one_line
+from planner.core.readers.json_text import MAX_BYTES, parse_config
 from planner.core.request import PlanRequest, read_request
-from planner.sources import find_model, source_from_config, source_from_gguf_file
+from planner.files import read_file
+from planner.sources import find_model, fit_name, source_from_config, source_from_gguf_file
 from planner.web import site
-
-LARGEST_LINE: Final = 2**21
 
 # Option, metavar, help. Values stay text here: read_request parses and checks them the same way for pages and scripts.
 OPTIONS: Final = (
@@ -105,8 +105,14 @@ class RequestCommand(BaseCommand):
         try:
             self.execute(**vars(parser.parse_args(argv[2:])))
         except CommandError as refusal:
-            sys.stderr.write(f"{' '.join(str(refusal).split())}\n")
+            sys.stderr.write(f"{one_line(str(refusal))}\n")
             sys.exit(refusal.returncode)
+        except BrokenPipeError:
+            # Whoever reads the answer (`| head`) has had enough. Python would complain once more when it closes the pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as problem:
+            sys.stderr.write(f"The answer cannot be written: {problem.strerror}.\n")
+            sys.exit(2)
 
 
 def given_request(options: Mapping[str, Any]) -> PlanRequest:
@@ -117,24 +123,15 @@ def given_request(options: Mapping[str, Any]) -> PlanRequest:
 
 def given_source(request: PlanRequest, options: Mapping[str, Any]) -> Source | None:
     """The model in `--config` or `--gguf`, None where the request's own model is to be found."""
-    if options["config"] and options["gguf"]:
+    config, gguf = options["config"], options["gguf"]
+    if config is not None and gguf is not None:
         raise InputError("Give --config or --gguf, not both.", field="config")
-    if options["config"]:
-        path = Path(options["config"])
-        model = options["model"] or path.stem
-        return source_from_config(request, parse_config(read_file(path, LARGEST_LINE)), name=model, where=path.name)
-    if options["gguf"]:
-        place = options["gguf"]
-        if "://" in place:
-            return find_model(request.model_copy(update={"model": place}), site.hub())
-        return source_from_gguf_file(Path(place), name=options["model"])
-    return None
-
-
-def read_file(path: Path, largest: int, *, field: str = "config") -> bytes:
-    """The file's first `largest` + 1 bytes: one more than may be used, so that its reader can refuse it."""
-    try:
-        with path.open("rb") as file:
-            return file.read(largest + 1)
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}.", field=field) from None
+    if config is not None:
+        path = Path(config)
+        read = parse_config(read_file(path, MAX_BYTES, field="config"))
+        return source_from_config(request, read, name=options["model"] or fit_name(path.stem), where=one_line(path.name))
+    if gguf is None:
+        return None
+    if "://" in gguf:
+        return find_model(request.model_copy(update={"model": gguf}), site.hub())
+    return source_from_gguf_file(Path(gguf), name=options["model"])

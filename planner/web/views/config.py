@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST
 
 from planner.core.errors import InputError
 from planner.core.readers.hf_config import compact_config, parse_config, read_shape
+from planner.sources import fit_name
 from planner.web.address import address
 from planner.web.asking import ask
 from planner.web.page import page
@@ -29,7 +30,7 @@ def config(request: HttpRequest) -> HttpResponse:
         compact = compact_config(parsed)
     except InputError as refused:
         return render(request, "planner/page.html", page(ask(values), config_text=text, config_error=str(refused)), status=400)
-    response = HttpResponseRedirect(address("/", values, config=compact, model=f"my-{shape_name}", revision=None))
+    response = HttpResponseRedirect(address("/", values, config=compact, model=f"my-{fit_name(shape_name)}", revision=None))
     response.status_code = 303
     return response
 

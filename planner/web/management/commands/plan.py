@@ -5,22 +5,27 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final
 
 from planner.answer import Answer, answer
 from planner.core.errors import InputError
-from planner.core.readers.hf_config import parse_config
+from planner.core.readers.json_text import MAX_BYTES, parse_object
 from planner.core.report import plan_json, plan_text
-from planner.core.request import read_request
-from planner.sources import source_from_config, source_from_gguf
+from planner.core.request import FIELDS, read_request
+from planner.files import open_file
+from planner.sources import given_name, source_from_config, source_from_gguf
 from planner.web import site
-from planner.web.management.request_options import LARGEST_LINE, RequestCommand, given_request, given_source
+from planner.web.management.request_options import RequestCommand, given_request, given_source
 
 EXAMPLE: Final = """
 example:
   manage.py plan Qwen/Qwen3-8B --device rtx-4090 --context 8192 --users 20 \\
       --generate-seconds 12 --turn-seconds 90 --engine vllm --out ./files
 """
+
+WANTED: Final = 'one JSON object a line, such as {"model": "Qwen/Qwen3-8B", "device": "rtx-4090"}'
+# No request is cut off in the middle by this: what is passed over is already too long to be one.
+ENDLESS: Final = 64 * MAX_BYTES
 
 
 class Command(RequestCommand):
@@ -34,15 +39,18 @@ class Command(RequestCommand):
         parser.add_argument("--batch", metavar="FILE", help="one JSON object a line (- for standard input), one result a line")
 
     def run(self, options: Mapping[str, Any]) -> None:
-        if options["batch"]:
-            self._batch(options["batch"])
-        else:
+        if options["batch"] is None:
             self._one(options)
+            return
+        beside = [name for name in (*FIELDS, "gguf", "out") if options.get(name) is not None]
+        if beside:
+            raise InputError(f"--batch takes every input from its lines: write {beside[0]} into them.", field=beside[0])
+        self._batch(options["batch"])
 
     def _one(self, options: Mapping[str, Any]) -> None:
         request = given_request(options)
         made = answer(request, site.hub(), given_source(request, options))
-        if options["out"]:
+        if options["out"] is not None:
             _write_files(made, Path(options["out"]))
         if options["json"]:
             self.stdout.write(json.dumps(plan_json(made.plan, made.hand_over), allow_nan=False))
@@ -51,15 +59,12 @@ class Command(RequestCommand):
 
     def _batch(self, name: str) -> None:
         if name == "-":
-            self._answer_lines(sys.stdin)
+            self._answer_lines(sys.stdin.buffer)
             return
-        try:
-            with Path(name).open(encoding="utf-8") as lines:
-                self._answer_lines(lines)
-        except (OSError, UnicodeDecodeError) as problem:
-            raise InputError(f"{name} cannot be read: {problem}.", field="batch") from None
+        with open_file(Path(name), field="batch") as lines:
+            self._answer_lines(lines)
 
-    def _answer_lines(self, lines: TextIO) -> None:
+    def _answer_lines(self, lines: BinaryIO) -> None:
         for line in _bounded_lines(lines):
             try:
                 result = _answer_line(line)
@@ -68,19 +73,25 @@ class Command(RequestCommand):
             self.stdout.write(json.dumps(result, allow_nan=False))
 
 
-def _bounded_lines(lines: TextIO) -> Iterator[str]:
-    """Lines with anything in them; one longer than the bound comes cut, which its reader refuses."""
-    while line := lines.readline(LARGEST_LINE + 2):
-        rest = line
-        while len(line) > LARGEST_LINE and rest and not rest.endswith("\n"):
-            rest = lines.readline(LARGEST_LINE)
+def _bounded_lines(lines: BinaryIO) -> Iterator[bytes]:
+    """Lines with anything in them; one longer than the bound comes cut, which its reader refuses.
+
+    Raises InputError for a line that does not end.
+    """
+    while line := lines.readline(MAX_BYTES + 2):
+        rest, skipped = line, 0
+        while len(line) > MAX_BYTES and rest and not rest.endswith(b"\n"):
+            rest = lines.readline(MAX_BYTES)
+            skipped += len(rest)
+            if skipped > ENDLESS:
+                raise InputError(f"A line goes on for more than {ENDLESS // 2**20} MiB: give {WANTED}.", field="batch")
         if line.strip():
             yield line
 
 
-def _answer_line(line: str) -> dict[str, Any]:
+def _answer_line(line: bytes) -> dict[str, Any]:
     """One request of a batch. `config` and `gguf` may be the objects themselves."""
-    values = dict(parse_config(line))
+    values = parse_object(line, wanted=WANTED)
     config, gguf = values.pop("config", ...), values.pop("gguf", ...)
     values.pop("json", None)
     request = read_request(values)
@@ -88,11 +99,11 @@ def _answer_line(line: str) -> dict[str, Any]:
     if config is not ...:
         if not isinstance(config, Mapping):
             raise InputError("config must be a JSON object: the contents of a config.json.", field="config")
-        source = source_from_config(request, config, name=request.model, where="the config of this line")
+        source = source_from_config(request, config, name=given_name(request), where="the config of this line")
     elif gguf is not ...:
         if not isinstance(gguf, Mapping):
             raise InputError("gguf must be a JSON object: the metadata of a GGUF file.", field="gguf")
-        source = source_from_gguf(gguf, name=request.model, where="the GGUF metadata of this line")
+        source = source_from_gguf(gguf, name=given_name(request), where="the GGUF metadata of this line")
     made = answer(request, site.hub(), source)
     return plan_json(made.plan, made.hand_over)
 

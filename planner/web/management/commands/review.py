@@ -11,8 +11,9 @@ from typing import Any, Final
 from planner.answer import answer
 from planner.core.errors import InputError
 from planner.core.review import Review, engine_in, review
+from planner.files import read_file
 from planner.web import site
-from planner.web.management.request_options import RequestCommand, given_request, given_source, read_file
+from planner.web.management.request_options import RequestCommand, given_request, given_source
 
 # One byte more than the reader takes: it says so itself.
 LARGEST: Final = 65_536
