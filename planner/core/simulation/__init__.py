@@ -17,6 +17,10 @@ from planner.core.simulation.results import Run
 from planner.core.simulation.scheduler import Scheduler
 from planner.core.simulation.traffic import Source, Traffic, source_of
 
+__all__ = [
+    "MAX_EVENTS", "PassCost", "Policy", "Run", "Scheduler", "Source", "Traffic", "policies", "policy_of", "replay", "simulate", "source_of",
+]  # fmt: skip
+
 
 @cache
 def policies() -> dict[str, type[Policy]]:

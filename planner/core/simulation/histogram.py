@@ -26,8 +26,7 @@ class Histogram:
     def add_run(self, first: float, growth: float, steps: int, times: int) -> None:
         """The durations first, first + growth … of `steps` steps, each `times` over."""
         last = first + growth * (steps - 1)
-        if last > self.longest:
-            self.longest = last
+        self.longest = max(self.longest, last)
         key = floor(log(first) * _PER_E + _SHIFT)
         # A run that grows into further bins is cut at their edges.
         while growth and floor(log(last) * _PER_E + _SHIFT) != key:

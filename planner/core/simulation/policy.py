@@ -92,7 +92,7 @@ class Policy:
     def grow(self, steps: int) -> None:
         """Room is taken for `steps` more tokens of everyone in `active`. Called where the policy `watches`."""
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, _: Sequence, /) -> None:
         """A reply is complete and its slot free."""
         self.free += 1
 

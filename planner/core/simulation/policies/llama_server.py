@@ -191,7 +191,7 @@ class LlamaServer(Policy):
             self._idle[sequence.slot] = None
             self.free += 1
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, sequence: Sequence, /) -> None:
         self._purge()
         self._busy_tokens -= sequence.computed
         self._idle_tokens += sequence.computed

@@ -30,7 +30,7 @@ class Static(Policy):
         before = max((sequence.computed for sequence, _ in chunks), default=0)
         return longest * len(chunks), attended_pairs(before, longest) * len(chunks)
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, _: Sequence, /) -> None:
         if not self.active.size and not self.prompts:
             self.active.disband()
             self.free = self.scheduler.slots

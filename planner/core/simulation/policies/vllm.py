@@ -167,7 +167,7 @@ class Vllm(Policy):
         super().retire(sequence)
         self._due[(sequence.computed - self.active.steps) % self._block] -= 1
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, sequence: Sequence, /) -> None:
         self._give_back(sequence)
 
     def steps_within_memory(self, steps: int) -> int:

@@ -1,0 +1,189 @@
+"""Simulated runs as the JSON object that scripts rely on, and as the table a terminal shows."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from planner.core import units
+from planner.core.plan import Figure
+from planner.core.simulating.runs import Trial, knee
+from planner.core.simulating.set_up import SetUp
+from planner.core.simulation import policies
+from planner.core.simulation.results import Felt, Quantiles
+
+SCHEMA: Final = 1
+_MEASURES: Final = ("ttft", "itl", "pause", "wait")
+
+
+def _seconds(value: Quantiles | None) -> dict[str, float] | None:
+    if value is None:
+        return None
+    return {
+        "mean": value.mean,
+        "p50": value.p50,
+        "p90": value.p90,
+        "p95": value.p95,
+        "p99": value.p99,
+        "max": value.max,
+        "count": value.count,
+    }
+
+
+def _felt(felt: Felt) -> dict[str, Any]:
+    return {
+        "name": felt.name,
+        "requests": felt.turns,
+        "rejected": felt.rejected,
+        "failed": felt.failed,
+        **{measure: _seconds(getattr(felt, measure)) for measure in _MEASURES},
+    }
+
+
+def _run(trial: Trial) -> dict[str, Any]:
+    run, scheduler = trial.run, trial.set_up.scheduler
+    return {
+        "options": dict(trial.options),
+        **{measure: _seconds(getattr(run.everyone, measure)) for measure in _MEASURES},
+        "rejected": run.everyone.rejected,
+        "failed": run.everyone.failed,
+        "preempted": run.preempted,
+        "recomputed_tokens": run.recomputed_tokens,
+        "utilization": run.utilization,
+        "idle": run.idle,
+        "slots_busy": run.slots_busy,
+        "longest_queue": run.longest_queue,
+        "tokens_per_second": run.tokens_per_second,
+        "requests": run.everyone.turns,
+        "prompt_tokens": run.prompt_tokens,
+        "cached_tokens": run.cached_tokens,
+        "output_tokens": run.output_tokens,
+        "steps": run.steps,
+        "seconds": run.end_s,
+        "kinds": [_felt(felt) for felt in run.kinds],
+        "beside_long_prefill": _felt(run.beside),
+        "server": {
+            "policy": scheduler.policy,
+            "slots": scheduler.slots,
+            "batch": scheduler.batch_tokens,
+            "context": scheduler.context_tokens,
+            "max_queue": scheduler.max_queue,
+            "cache_tokens": scheduler.cache_tokens,
+            "unified": scheduler.unified,
+        },
+    }
+
+
+def _rate(figure: Figure) -> dict[str, Any]:
+    return {"value": figure.value, "grade": figure.grade, "low": figure.low, "high": figure.high, "source": figure.source}
+
+
+def _warnings(trials: Sequence[Trial]) -> list[dict[str, str]]:
+    """Remarks of all runs, each once, and one for every figure that is null."""
+    said = dict.fromkeys((remark.code, remark.message) for trial in trials for remark in trial.set_up.remarks)
+    for measure in _MEASURES:
+        if any(getattr(trial.run.everyone, measure) is None for trial in trials):
+            said[f"{measure}_unknown", f"{measure} is not stated where no reply has such a figure: simulate a longer time."] = None
+    return [{"code": code, "message": message} for code, message in said]
+
+
+def knees(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Where the 95th percentiles bend over the values of a sweep with a single option."""
+    if not trials or len(trials[0].options) != 1:
+        return []
+    found = []
+    for measure in ("ttft", "pause"):
+        curve = [(trial.options[0][1], value.p95) for trial in trials if (value := getattr(trial.run.everyone, measure)) is not None]
+        index = knee(sorted(curve))
+        if index is not None:
+            found.append({"option": trials[0].options[0][0], "measure": measure, "value": sorted(curve)[index][0]})
+    return found
+
+
+def trials_json(trials: Sequence[Trial]) -> dict[str, Any]:
+    """The object of `simulate --json`: times in seconds; what is not known is None with a warning."""
+    first = trials[0].set_up
+    return {
+        "schema": SCHEMA,
+        "model": first.model,
+        "machine": first.machine,
+        "policy": first.scheduler.policy,
+        "seed": first.request.seed,
+        "speed": {"prefill_rate": _rate(first.prefill_rate), "decode_rate": _rate(first.decode_rate)},
+        "runs": [_run(trial) for trial in trials],
+        "knees": knees(trials),
+        "warnings": _warnings(trials),
+    }
+
+
+def trials_text(trials: Sequence[Trial]) -> str:
+    """The runs for a terminal."""
+    return "\n".join(_lines(trials)) + "\n"
+
+
+def _lines(trials: Sequence[Trial]) -> Iterator[str]:
+    first = trials[0].set_up
+    yield from _head(first)
+    if not trials[0].options:
+        yield from _single(trials[0])
+    else:
+        yield from _table(trials)
+        for found in knees(trials):
+            yield f"The 95th percentile of {found['measure']} bends at {found['option'].replace('_', ' ')} {found['value']:,}."
+    said = _warnings(trials)
+    if said:
+        yield ""
+        yield from (f"Note: {warning['message']}" for warning in said)
+
+
+def _head(ready: SetUp) -> Iterator[str]:
+    server, load = ready.scheduler, ready.traffic
+    yield f"{ready.model} on {ready.machine}, {policies()[server.policy].title}"
+    yield (
+        f"{load.people:,} users for {units.seconds(load.duration_s)}: {server.slots:,} slots, passes of {server.batch_tokens:,} tokens, "
+        f"prefill {ready.prefill_rate.value:,.0f} and decode {ready.decode_rate.value:,.0f} tokens/s ({ready.decode_rate.grade})"
+    )
+    yield ""
+
+
+def _single(trial: Trial) -> Iterator[str]:
+    run = trial.run
+    yield f"{'':26}{'p50':>13}{'p95':>13}{'p99':>13}{'max':>13}"
+    for title, measure in (
+        ("Time to first token", "ttft"),
+        ("Gap between tokens", "itl"),
+        ("Longest pause", "pause"),
+        ("Queue wait", "wait"),
+    ):
+        yield f"{title:26}" + _cells(getattr(run.everyone, measure))
+    if run.beside.ttft:
+        yield f"{'First token, short turns':26}" + _cells(run.beside.ttft)
+        yield f"  beside a long prefill: {run.beside.turns:,} turns"
+    yield ""
+    yield (
+        f"{run.everyone.turns:,} requests, {run.everyone.rejected:,} refused, {run.everyone.failed:,} lost, {run.preempted:,} preempted "
+        f"({run.recomputed_tokens:,} tokens computed again)"
+    )
+    yield f"Busy {units.percent(run.utilization)} of the time, {run.slots_busy:.1f} slots on average, {run.tokens_per_second:,.1f} tokens/s"
+
+
+def _cells(value: Quantiles | None) -> str:
+    if value is None:
+        return f"{'not known':>13}"
+    return "".join(f"{units.seconds(each):>13}" for each in (value.p50, value.p95, value.p99, value.max))
+
+
+def _table(trials: Sequence[Trial]) -> Iterator[str]:
+    names = [name.replace("_", " ") for name, _ in trials[0].options]
+    columns = (*names, "ttft p50", "ttft p95", "pause p95", "pause max", "wait p95", "refused", "preempted", "busy", "tokens/s")
+    yield "".join(f"{column:>{max(12, len(column) + 2)}}" for column in columns)
+    for trial in trials:
+        everyone = trial.run.everyone
+        cells = [f"{value:,}" for _, value in trial.options]
+        shown = ((everyone.ttft, "p50"), (everyone.ttft, "p95"), (everyone.pause, "p95"), (everyone.pause, "max"), (everyone.wait, "p95"))
+        cells += ["–" if value is None else units.seconds(getattr(value, share)) for value, share in shown]
+        cells += [
+            f"{everyone.rejected:,}",
+            f"{trial.run.preempted:,}",
+            units.percent(trial.run.utilization),
+            f"{trial.run.tokens_per_second:,.1f}",
+        ]
+        yield "".join(f"{cell:>{max(12, len(column) + 2)}}" for cell, column in zip(cells, columns, strict=True))

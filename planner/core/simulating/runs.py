@@ -1,0 +1,92 @@
+"""One run, or one for every point of a sweep; the knee of a curve."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.core.draft import Source
+from planner.core.errors import InputError
+from planner.core.request import read_as
+from planner.core.simulating.set_up import SetUp, set_up
+from planner.core.simulation import MAX_EVENTS, Run, simulate
+from planner.core.simulation.request import SimulationRequest
+
+MAX_RUNS: Final = 100
+# Farther than this from the straight line, as a share of both axes, a curve has a knee.
+_STRAIGHT: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run with what it was of. `options` are the values that this point of the sweep has."""
+
+    options: tuple[tuple[str, float], ...]
+    set_up: SetUp
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An option and the values it is to take, as they were typed."""
+
+    option: str
+    values: tuple[str, ...]
+
+
+def read_axis(text: str) -> Axis:
+    """`batch=256,512`. Raises InputError where it is no numeric option with values."""
+    option, equals, values = text.partition("=")
+    name = option.strip().lstrip("-").replace("-", "_")
+    listed = tuple(value.strip() for value in values.split(",") if value.strip())
+    if not equals or not listed:
+        raise InputError(f"“{text[:60]}” is no sweep: write an option and its values, for example batch=256,512,1024.", field="sweep")
+    if name not in SimulationRequest.model_fields:
+        raise InputError(f"“{option[:40]}” is no option that a sweep can take: try batch, slots or users.", field="sweep")
+    return Axis(name, listed)
+
+
+def points(axes: Sequence[Axis]) -> list[dict[str, str]]:
+    """Every combination of the axes' values; one empty point where there are none."""
+    combined = [
+        dict(zip((axis.option for axis in axes), values, strict=True)) for values in itertools.product(*(axis.values for axis in axes))
+    ]
+    if len(combined) > MAX_RUNS:
+        raise InputError(f"A sweep has at most {MAX_RUNS} runs, this one has {len(combined):,}: give fewer values.", field="sweep")
+    return combined
+
+
+def trials(values: Mapping[str, Any], source: Source, axes: Sequence[Axis] = (), *, max_events: int = MAX_EVENTS) -> Iterator[Trial]:
+    """A run for every point, one at a time: whoever asks for no more has cancelled the rest.
+
+    The engine that the first point is planned for serves all of them, so that they can be compared.
+    Raises InputError for values that cannot be used, before the first run where they are in a sweep's values.
+    """
+    requests = [(point, read_as(SimulationRequest, {**values, **point})) for point in points(axes)]
+    for point, request in requests:
+        for name in point:
+            if isinstance(getattr(request, name), bool) or not isinstance(getattr(request, name), int | float):
+                raise InputError(f"{name.replace('_', ' ')} is not a number, and a sweep runs over numbers.", field="sweep")
+    engine: str = requests[0][1].engine
+    for point, request in requests:
+        ready = set_up(request.model_copy(update={"engine": engine}), source)
+        engine = ready.engine
+        run = simulate(ready.scheduler, ready.cost, ready.traffic, max_events=max_events)
+        yield Trial(tuple((name, getattr(request, name)) for name in point), ready, run)
+
+
+def knee(curve: Sequence[tuple[float, float]]) -> int | None:
+    """Index of the point where a curve turns most: the farthest from the straight line between its ends.
+
+    Both axes are scaled to 1 first, so that units do not matter. None below three points, where the curve is nearly straight,
+    and where it goes up and down: that is chance, no knee.
+    """
+    if len(curve) < 3:
+        return None
+    (x0, y0), (x1, y1) = curve[0], curve[-1]
+    rises = [later - sooner for (_, sooner), (_, later) in itertools.pairwise(curve)]
+    if x1 == x0 or y1 == y0 or min(rises) < 0 < max(rises):
+        return None
+    bends = [abs((y - y0) / (y1 - y0) - (x - x0) / (x1 - x0)) for x, y in curve]
+    most = max(range(len(bends)), key=bends.__getitem__)
+    return most if bends[most] > _STRAIGHT else None
