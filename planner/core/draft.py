@@ -23,6 +23,8 @@ from planner.core.workload import duty_cycle, workload
 
 # The prompt that prefill rates are estimated for when no length is given: attention adds little to the work below that.
 _PROMPT_TOKENS: Final = 1024
+# Every dash of Unicode that is no hyphen-minus.
+_DASHES: Final = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,17 @@ def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Jo
 
 
 def _arguments(request: PlanRequest) -> tuple[str, ...]:
+    """The words of the command line. A dash that a word processor made of “--” is refused: the option would go unnoticed."""
     try:
-        return tuple(shlex.split(request.engine_args))
+        words = tuple(shlex.split(request.engine_args))
     except ValueError:
-        raise InputError("The engine's command line has a quote that is never closed.", field="engine_args") from None
+        raise InputError("The engine's command line ends within a quote or after a backslash.", field="engine_args") from None
+    typeset = next((word for word in words if word.startswith(_DASHES)), None)
+    if typeset:
+        raise InputError(
+            f"“{typeset[:40]}” begins with a typographic dash, as word processors make of two hyphens: type - or --.", field="engine_args"
+        )
+    return words
 
 
 def _check_context(request: PlanRequest, shape: ModelShape) -> None:

@@ -135,7 +135,10 @@ def test_a_turn_shorter_than_its_generation_is_said() -> None:
         ({"engine": "vllm", "ram": "32GiB"}, "engine", "GPU"),
         ({"weights_quant": "Q9_K"}, "weights_quant", "Q4_K_M"),
         ({"engine_args": "-c 8192"}, "engine", "say which"),
-        ({"engine": "llama-server", "engine_args": "-c 'x"}, "engine_args", "never closed"),
+        ({"engine": "llama-server", "engine_args": "-c 'x"}, "engine_args", "within a quote"),
+        ({"engine": "llama-server", "engine_args": "-c 4096 \\"}, "engine_args", "after a backslash"),
+        ({"engine": "llama-server", "engine_args": "\u2014ctx-size 4096"}, "engine_args", "typographic dash"),
+        ({"engine": "vllm", "engine_args": "--enforce-eager \u2212tp 2"}, "engine_args", "typographic dash"),
         ({"model": "no/such-model"}, "model", "config.json"),
     ],
 )

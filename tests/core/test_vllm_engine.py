@@ -192,6 +192,7 @@ def test_automatic_length_is_the_longest_that_fits() -> None:
     auto = job(cache_memory_bytes=GIB, engine_args=("--max-model-len", "auto"))
     # 455 blocks, one unused: 454 × 16 tokens.
     assert "for 7,264 tokens per request" in ENGINE.expect(auto, 1).lines[-1].line
+    assert ENGINE.stated(auto) == (None, 7264)
 
 
 def test_an_unquantised_draft_layer_or_a_dropped_window_changes_the_layers_that_are_cached() -> None:

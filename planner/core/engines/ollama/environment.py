@@ -27,7 +27,7 @@ class Environment:
 
 def _whole(name: str, text: str) -> int:
     if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not 0 <= int(text) <= MAX_TOKENS:
-        raise InputError(f"{name}={text[:40]}: Ollama wants a whole number here.", field="engine_args")
+        raise InputError(f"{name}={text[:40]}: Ollama wants a whole number from 0 to {MAX_TOKENS:,} here.", field="engine_args")
     return int(text)
 
 

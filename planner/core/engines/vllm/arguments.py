@@ -102,13 +102,20 @@ def _word(flag: str, text: str) -> str:
     return text
 
 
+_OBJECTS: Final = {
+    "speculative-config": '{"method": "mtp", "num_speculative_tokens": 2}',
+    "compilation-config": '{"cudagraph_capture_sizes": [1, 2, 4]}',
+    "limit-mm-per-prompt": '{"image": 2}',
+}
+
+
 def _object(flag: str, text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text[:4096])
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise _refuse(flag, text, 'a JSON object such as \'{"method": "mtp", "num_speculative_tokens": 2}\'')
+        raise _refuse(flag, text, f"a JSON object such as '{_OBJECTS[flag]}'")
     return value
 
 

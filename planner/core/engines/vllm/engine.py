@@ -86,7 +86,8 @@ class Vllm:
     def stated(self, job: Job) -> tuple[int | None, int | None]:
         given = parse(job.engine_args)
         engines = data_parallel(given)[0]
-        return given.max_num_seqs and given.max_num_seqs * engines, given.max_model_len
+        length = account(job, given.max_num_seqs or 1).serving.max_model_len if given.max_model_len == -1 else given.max_model_len
+        return given.max_num_seqs and given.max_num_seqs * engines, length
 
     def capacity(self, job: Job) -> Capacity:
         """The most slots whose conversations fit, all full to the job's context, over all data-parallel engines."""
