@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import config, curve, files, glossary, guide, health, planner, review
+from planner.web.views import config, curve, files, glossary, guide, health, planner, review, startup
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
@@ -14,5 +14,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/", guide.guide, name="guide"),
     path("guide/<slug:slug>/", guide.symptom, name="symptom"),
     path("review/", review.review, name="review"),
+    path("startup/", startup.startup, name="startup"),
     path("healthz", health.alive, name="health"),
 ]

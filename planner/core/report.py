@@ -6,6 +6,7 @@ from typing import Any, Final
 from planner.core import units
 from planner.core.engines.contract import HandOver, Setting, Step
 from planner.core.plan import Figure, MemoryLine, Percentiles, Plan
+from planner.core.reconcile import Reconciliation
 
 SCHEMA: Final = 1
 
@@ -299,3 +300,38 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     if plan.remarks:
         yield ""
         yield from (f"Note: {remark.message}" for remark in plan.remarks)
+
+
+def reconciliation_json(found: Reconciliation) -> dict[str, Any]:
+    """What the key `reconcile` holds: the printed figures beside the plan's."""
+    rows = [
+        {
+            "key": row.key,
+            "name": row.name,
+            "printed": row.printed,
+            "expected": row.expected,
+            "equal": row.equal,
+            "explained": row.explained,
+            "why": row.why,
+        }
+        for row in found.rows
+    ]
+    return {"summary": found.summary, "equal": found.equal, "rows": rows, "inputs": dict(found.changes)}
+
+
+def reconciliation_text(found: Reconciliation) -> str:
+    """The same for a terminal."""
+    return "\n".join(_compared(found)) + "\n"
+
+
+def _compared(found: Reconciliation) -> Iterator[str]:
+    yield found.summary
+    if not found.rows:
+        return
+    yield ""
+    name, printed = (max(len(text) for text in texts) for texts in ([row.name for row in found.rows], [row.printed for row in found.rows]))
+    yield f"  {'':<{name}}  {'printed':>{max(7, printed)}}  planned"
+    for row in found.rows:
+        yield f"  {row.name:<{name}}  {row.printed:>{max(7, printed)}}  {'the same' if row.equal else row.expected}"
+        if row.why:
+            yield f"  {'':<{name}}  {row.why}"

@@ -234,3 +234,30 @@ def test_the_plan_prints_on_two_pages(open_page: OpenPage, engine: str) -> None:
     page = open_page(f"/?device=rtx-4090&engine={engine}")
     printed = page.pdf(format="A4", print_background=True, prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+
+
+def test_pasted_start_up_lines_are_compared_in_place_and_stay_while_inputs_change(open_page: OpenPage) -> None:
+    page = open_page("/?device=rtx-4090&engine=vllm&cache_memory=16GiB")
+    box = page.get_by_label("Paste what it printed")
+    box.fill("GPU KV cache size: 116,496 tokens, Maximum concurrency for 32,768 tokens per request: 3.56x")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#compared")).to_contain_text("2 of 3 figures differ from the plan")
+    assert "startup" not in page.url
+    page.locator("#in-users").fill("21")
+    expect(figure(page, "mean")).to_have_text("2.8")
+    expect(box).to_have_value(re.compile("116,496"))
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("link", name="Plan with what it printed").click()
+    expect(page.locator("#in-engine_args")).to_have_value("--max-model-len 32768")
+
+
+def test_a_layer_nobody_knows_can_be_planned_with_the_missing_figure(open_page: OpenPage) -> None:
+    config = (
+        "%7B%22model_type%22:%22qwen9%22,%22num_hidden_layers%22:1,%22num_attention_heads%22:8,%22num_key_value_heads%22:8,"
+        "%22hidden_size%22:1024,%22vocab_size%22:1000,%22intermediate_size%22:2048,%22layer_types%22:[%22hyper_attention%22]%7D"
+    )
+    page = open_page(f"/?model=mine&device=rtx-4090&weights_size=2GB&config={config}")
+    page.get_by_label("Cache per token at 16 bit").fill("8192")
+    page.get_by_role("button", name="Plan with it").click()
+    expect(page.locator("#verdict")).to_be_visible()
+    expect(page.locator("#in-bytes_per_token")).to_have_value("8192")

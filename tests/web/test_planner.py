@@ -175,7 +175,7 @@ def test_typing_replaces_the_answer_and_the_notes_and_nothing_else(client: Clien
     assert response.status_code == 200
     assert '<div id="answer"' in page
     assert 'id="in-context-note" class="note" hx-swap-oob="true">4,096 tokens' in page
-    assert "<form" not in page
+    assert '<form id="form"' not in page
     assert response["HX-Replace-Url"] == "/?model=Qwen/Qwen3-8B&device=rtx-4090&context=4k&users=20&usage=chat"
 
 

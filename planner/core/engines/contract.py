@@ -1,6 +1,6 @@
 """What every engine provides. Pages, files, JSON and terminal show these types and know no engine by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -65,6 +65,70 @@ class Expectation:
 
     values: Mapping[str, Any]
     lines: tuple[ExpectedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A figure in a start-up line. `key` is what the plan calls it (`StartUp.expected`), `name` what people do.
+
+    `tolerance` is how far the plan's figure may lie from it and still be the same: half of the last printed digit, or more
+    where the engine counts something with it.
+    """
+
+    key: str
+    name: str
+    value: float | str
+    shown: str
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """Why a server may print other figures than planned: changes to the request under which they would be expected.
+
+    `changes` is one set of them, or two for the ends of what a rounded figure stands for; `words` are added to the command line.
+    `because` completes “the server runs with”. `key` is the printed figure that says so, None for a guess.
+    """
+
+    because: str
+    key: str | None = None
+    changes: tuple[Mapping[str, Any], ...] = ({},)
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The plan said once more in a way that causes can be added to: changes to the request and the words of a command line."""
+
+    changes: Mapping[str, Any]
+    words: tuple[str, ...] = ()
+
+
+class StartUp(Protocol):
+    """How an engine's start-up lines are read and held against a plan. `paste` says which lines to paste."""
+
+    paste: str
+    # The figures that are measured at start and that a plan can at best estimate, each with what to look for where it lies beyond;
+    # and the one of them that is the pool of cache.
+    measured: Mapping[str, str]
+    pool: str | None
+
+    def printed(self, lines: Sequence[str]) -> tuple[Printed, ...]:
+        """The figures in the lines of the last start among them, each key once."""
+
+    def expected(self, expectation: Expectation) -> Mapping[str, float | str]:
+        """The plan's figures by the keys of `printed`, in the same units."""
+
+    def shown(self, key: str, value: float | str) -> str:
+        """A figure of the plan as the engine would print it."""
+
+    def ranges(self, expectation: Expectation) -> Mapping[str, tuple[float, float]]:
+        """(lowest, highest) of those figures that are estimates."""
+
+    def base(self, expectation: Expectation) -> Base: ...
+
+    def causes(self, printed: Mapping[str, Printed], expectation: Expectation) -> Iterator[Cause]:
+        """The differences that the lines state themselves, in the order in which they count, then what else may be behind one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +239,9 @@ class Engine(Protocol):
 
     def warm_conversations(self, job: Job, slots: int, tokens: int) -> int | None:
         """Histories of `tokens` tokens, running ones included, that need not be read again; None where nothing bounds them."""
+
+    # How its start-up lines are held against a plan.
+    start_up: StartUp
 
     def expect(self, job: Job, slots: int) -> Expectation: ...
 

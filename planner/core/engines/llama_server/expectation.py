@@ -81,6 +81,13 @@ def expectation(job: Job, settings: Serving, held: Caches, placement: Placement)
         "n_ctx_slot": context.n_ctx_slot,
         "n_slots": context.slots,
         "kv_unified": context.unified,
+        "n_ctx_seq": context.n_ctx_seq,
+        "n_batch": context.n_batch,
+        "n_ubatch": context.n_ubatch,
+        "flash_attn": settings.flash_attn,
+        "type_k": settings.type_k.name,
+        "type_v": settings.type_v.name,
+        "build": settings.rules.build,
         "kv": [
             {
                 "kind": buffer.kind,
@@ -94,6 +101,7 @@ def expectation(job: Job, settings: Serving, held: Caches, placement: Placement)
         ],
         "recurrent_bytes": held.state_bytes,
         "compute_bytes": compute.size_bytes if compute else 0,
+        "estimates": {"compute_bytes": [compute.low_bytes, compute.high_bytes]} if compute else {},
         "output_bytes": output_bytes(job.shape, settings),
     }
     return Expectation(values, tuple(_lines(job, settings, held, placement)))

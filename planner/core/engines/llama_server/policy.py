@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from planner.core.attention.stores import Store, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Stored
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, StartUp, Stored
 from planner.core.engines.llama_server.arguments import parse
 from planner.core.engines.llama_server.budget import memory_budget
 from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, check_types, key_row_bytes, value_row_bytes
@@ -16,6 +16,7 @@ from planner.core.engines.llama_server.layout import stored_layers, trained_cont
 from planner.core.engines.llama_server.placement import Placement, place, uses_gpu
 from planner.core.engines.llama_server.ram import warm_conversations
 from planner.core.engines.llama_server.serving import Serving, divide, serving
+from planner.core.engines.llama_server.start_up import LlamaStartUp
 from planner.core.engines.llama_server.versions import BUILDS
 from planner.core.plan import MemoryBudget, Plan
 from planner.core.spill import Spill
@@ -29,6 +30,7 @@ class LlamaServer:
     versions: tuple[str, ...] = BUILDS
     eight_bit_cache: str = "q8_0"
     serves_gguf: bool = True
+    start_up: StartUp = LlamaStartUp()
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """What the server is started with for `slots` slots; see `serving`."""

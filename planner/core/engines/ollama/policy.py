@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Final
 
-from planner.core.engines.contract import Capacity, HandOver, Job
+from planner.core.engines.contract import Capacity, HandOver, Job, StartUp
 from planner.core.engines.llama_server.policy import LlamaServer
 from planner.core.engines.llama_server.serving import Serving, serving
 from planner.core.engines.ollama.environment import Environment, parse
 from planner.core.engines.ollama.families import family, one_at_a_time
 from planner.core.engines.ollama.hand_over import hand_over
+from planner.core.engines.ollama.start_up import OllamaStartUp
 from planner.core.engines.ollama.versions import VERSIONS, bundled_build
 from planner.core.errors import InputError
 from planner.core.plan import Plan, Remark
@@ -24,6 +25,7 @@ class Ollama(LlamaServer):
     name: str = "ollama"
     title: str = "Ollama"
     versions: tuple[str, ...] = VERSIONS
+    start_up: StartUp = OllamaStartUp()
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """The settings of the llama-server that Ollama starts. Variables in the job's command line win over the planner's choice."""

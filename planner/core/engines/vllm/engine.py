@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from planner.core.attention.stores import StateStore, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Stored
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, StartUp, Stored
 from planner.core.engines.vllm.arguments import parse
 from planner.core.engines.vllm.budget import Account, account, budget_of, offloaded_bytes
 from planner.core.engines.vllm.capacity import layout_of
@@ -14,6 +14,7 @@ from planner.core.engines.vllm.remarks import remarks
 from planner.core.engines.vllm.rows import row_bytes, state_bytes
 from planner.core.engines.vllm.serving import Serving, data_parallel, settle
 from planner.core.engines.vllm.specs import cached_layers
+from planner.core.engines.vllm.start_up import VllmStartUp
 from planner.core.engines.vllm.versions import VERSIONS
 from planner.core.errors import InputError
 from planner.core.plan import MemoryBudget, Plan
@@ -29,6 +30,7 @@ class Vllm:
     versions: tuple[str, ...] = VERSIONS
     eight_bit_cache = "fp8"
     serves_gguf = False
+    start_up: StartUp = VllmStartUp()
 
     def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
         """What the command line or the user says; the rest so that it uses most of the GPUs of one engine."""
@@ -113,7 +115,7 @@ class Vllm:
         return max(0, figures.pool.num_blocks - 1) // max(1, held) * figures.serving.data_parallel_size
 
     def expect(self, job: Job, slots: int) -> Expectation:
-        return expectation(account(job, max(1, slots)))
+        return expectation(account(job, max(1, slots)), job.weights)
 
     def hand_over(self, plan: Plan, job: Job) -> HandOver:
         return hand_over(plan, job, self)

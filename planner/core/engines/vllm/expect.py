@@ -1,15 +1,21 @@
 """What vLLM will report at start, line for line, so that a plan can be held against reality."""
 
+from math import ceil
+
 from planner.core.engines.contract import Expectation, ExpectedLine
 from planner.core.engines.vllm.block_size import base_block_size
 from planner.core.engines.vllm.budget import Account
 from planner.core.engines.vllm.capacity import Pool, longest_request
 from planner.core.units import GIB
+from planner.core.weights import Weights
 
 
-def expectation(figures: Account) -> Expectation:
-    """The values of vLLM's own cache configuration and its start-up lines. Source: v1/core/kv_cache_utils.py of each release."""
-    pool = figures.pool
+def expectation(figures: Account, weights: Weights) -> Expectation:
+    """The values of vLLM's own cache configuration and its start-up lines; `estimates` are the bounds of those that are estimates.
+
+    Source: v1/core/kv_cache_utils.py of each release.
+    """
+    serving, pool = figures.serving, figures.pool
     return Expectation(
         values={
             "block_size": pool.layout.block_size,
@@ -17,9 +23,38 @@ def expectation(figures: Account) -> Expectation:
             "kv_cache_tokens": pool.kv_cache_tokens,
             "max_concurrency": pool.max_concurrency,
             "bytes_per_block": pool.block_bytes,
+            "starts": pool.starts and figures.pool_bytes > 0,
+            "cache_memory": figures.pool_bytes,
+            "needed_bytes": pool.layout.reserved_blocks(serving.max_model_len) * pool.block_bytes,
+            "longest_request": longest_request(pool),
+            "weights_bytes": figures.weights_bytes,
+            "graph_bytes": figures.graphs.size_bytes,
+            "version": ".".join(map(str, serving.rules.release)),
+            "max_model_len": serving.max_model_len,
+            "max_num_seqs": serving.max_num_seqs,
+            "max_num_batched_tokens": serving.max_num_batched_tokens,
+            "gpu_memory_utilization": serving.gpu_memory_utilization,
+            "kv_cache_dtype": serving.cache_type.name,
+            "tensor_parallel_size": serving.tensor_parallel_size,
+            "pipeline_parallel_size": serving.pipeline_parallel_size,
+            "decode_context_parallel_size": serving.decode_context_parallel_size,
+            "enable_prefix_caching": serving.enable_prefix_caching,
+            "estimates": _estimates(figures, weights),
         },
         lines=_lines(figures),
     )
+
+
+def _estimates(figures: Account, weights: Weights) -> dict[str, list[int]]:
+    """[lowest, highest] in bytes of the figures that only a start can tell."""
+    share = figures.weights_bytes / weights.size_bytes if weights.size_bytes else 0.0
+    low, high = int(weights.low_bytes * share), ceil(weights.high_bytes * share)
+    guessed = [figures.activation, figures.outside, *([figures.graphs] if figures.serving.rules.graphs_inside_budget else [])]
+    above = sum(each.size_bytes - each.low_bytes for each in guessed) + figures.weights_bytes - low
+    below = sum(each.high_bytes - each.size_bytes for each in guessed) + high - figures.weights_bytes
+    known = figures.serving.kv_cache_memory_bytes is not None
+    pool = [figures.pool_bytes] * 2 if known else [figures.pool_bytes - below, figures.pool_bytes + above]
+    return {"cache_memory": pool, "weights_bytes": [low, high], "graph_bytes": [figures.graphs.low_bytes, figures.graphs.high_bytes]}
 
 
 def _lines(figures: Account) -> tuple[ExpectedLine, ...]:

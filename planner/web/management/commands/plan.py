@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from planner.answer import Answer, answer
+from planner.answer import Answer, answer, held_against
+from planner.core.engines.start_up_text import MAX_TEXT
 from planner.core.errors import InputError
 from planner.core.readers.json_text import MAX_BYTES, parse_object
-from planner.core.report import plan_json, plan_text
+from planner.core.report import plan_json, plan_text, reconciliation_json, reconciliation_text
 from planner.core.request import FIELDS, read_request
-from planner.files import open_file
+from planner.files import open_file, read_file
 from planner.sources import given_name, source_from_config, source_from_gguf
 from planner.web import site
 from planner.web.management.request_options import RequestCommand, given_request, given_source
@@ -36,13 +37,16 @@ class Command(RequestCommand):
         parser.add_argument("model", nargs="?", metavar="MODEL", help="catalogue name, Hub id or model page address")
         self.add_request_options(parser)
         parser.add_argument("--out", metavar="DIR", help="write the files there, below their path on the target machine")
+        parser.add_argument(
+            "--startup", metavar="FILE", help="start-up lines of the engine (- for standard input), to hold against the plan"
+        )
         parser.add_argument("--batch", metavar="FILE", help="one JSON object a line (- for standard input), one result a line")
 
     def run(self, options: Mapping[str, Any]) -> None:
         if options["batch"] is None:
             self._one(options)
             return
-        beside = [name for name in (*FIELDS, "gguf", "out") if options.get(name) is not None]
+        beside = [name for name in (*FIELDS, "gguf", "out", "startup") if options.get(name) is not None]
         if beside:
             raise InputError(f"--batch takes every input from its lines: write {beside[0]} into them.", field=beside[0])
         self._batch(options["batch"])
@@ -52,8 +56,12 @@ class Command(RequestCommand):
         made = answer(request, site.hub(), given_source(request, options))
         if options["out"] is not None:
             _write_files(made, Path(options["out"]))
+        found = held_against(made, _startup(options["startup"])) if options["startup"] is not None else None
         if options["json"]:
-            self.stdout.write(json.dumps(plan_json(made.plan, made.hand_over), allow_nan=False))
+            compared = {"reconcile": reconciliation_json(found)} if found else {}
+            self.stdout.write(json.dumps(plan_json(made.plan, made.hand_over) | compared, allow_nan=False))
+        elif found:
+            self.stdout.write(reconciliation_text(found))
         else:
             self.stdout.write(plan_text(made.plan, made.hand_over))
 
@@ -106,6 +114,13 @@ def _answer_line(line: bytes) -> dict[str, Any]:
         source = source_from_gguf(gguf, name=given_name(request), where="the GGUF metadata of this line")
     made = answer(request, site.hub(), source)
     return plan_json(made.plan, made.hand_over)
+
+
+def _startup(name: str) -> str:
+    """The pasted lines: one character more than may be used, so that their reader can refuse them."""
+    if name == "-":
+        return sys.stdin.read(MAX_TEXT + 1)
+    return read_file(Path(name), MAX_TEXT, field="startup").decode("utf-8", "replace")
 
 
 def _write_files(made: Answer, directory: Path) -> None:
