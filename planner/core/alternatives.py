@@ -9,6 +9,7 @@ from planner.core import catalog, units
 from planner.core import weights as weighing
 from planner.core.draft import Draft, Source, draft
 from planner.core.errors import InputError
+from planner.core.hardware import Node
 from planner.core.plan import Alternative
 from planner.core.readers.hf_config import read_shape
 from planner.core.readers.parameters import parameter_count
@@ -17,6 +18,7 @@ from planner.core.request import PlanRequest
 _SHORTEST_CONTEXT: Final = 1024
 _CONTEXT_STEP: Final = 256
 _MOST: Final = 3
+SMALL_BYTES: Final = 8 * units.GIB
 # Models tried before it is given up: each is a plan of its own.
 _MOST_MODELS: Final = 12
 
@@ -27,6 +29,7 @@ Try = Callable[[Changes], Draft | None]
 def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alternative, ...]:
     """Up to three changes, smallest first, that bring more slots; none where the plan fits already.
 
+    A small machine without a GPU is told of a smaller model first: it is faster there, too.
     Each was tried out on the plan's engine and asks for it by name, so that what it promises is what it gives. A command
     line or a known cache pool describes a server as it is: there the plan's inputs are not what to change.
     """
@@ -41,14 +44,22 @@ def alternatives(request: PlanRequest, source: Source, now: Draft) -> tuple[Alte
             return None
 
     found: list[Alternative] = []
+    small = is_small(now.job.node)
+    if small:
+        found.extend(_smaller_models(request, now))
     for make in (_shorter_context, _eight_bit_cache, _smaller_weights, _more_cards):
         alternative = make(now, tried)
         if alternative and alternative.slots_that_fit > now.fit.slots_that_fit:
             found.append(alternative)
-    if now.fit.verdict == "does_not_fit" and not any(a.slots_that_fit >= now.fit.slots_needed for a in found):
+    if not small and now.fit.verdict == "does_not_fit" and not any(a.slots_that_fit >= now.fit.slots_needed for a in found):
         found.extend(_smaller_models(request, now))
     found.sort(key=lambda alternative: alternative.slots_that_fit < now.fit.slots_needed)
     return tuple(replace(each, changes=(*each.changes, ("engine", now.engine.name))) for each in found[:_MOST])
+
+
+def is_small(node: Node) -> bool:
+    """A machine without a GPU whose main memory holds a small model at best."""
+    return not node.has_gpu and node.memory_bytes <= SMALL_BYTES
 
 
 def _gain(now: Draft, then: Draft) -> str:
@@ -113,43 +124,54 @@ def _smaller_weights(now: Draft, tried: Try) -> Alternative | None:
 
 
 def _more_cards(now: Draft, tried: Try) -> Alternative | None:
-    """The next number of equal cards that this engine can use."""
-    if not now.job.node.has_gpu:
+    """The next number of equal cards that this engine can use; nothing for cards of several kinds."""
+    node = now.job.node
+    if not node.has_gpu or len(node.kinds) > 1:
         return None
-    have = len(now.job.node.devices)
+    have, card = len(node.devices), node.device
+    # A device that was typed with its number is named without it; memory typed by hand has no name.
+    named: Changes = {} if card.device_class == "custom" else {"device": card.slug}
     for count in range(have + 1, 2 * have + 1):
-        then = tried({"count": count, "tensor_parallel": None, "pipeline_parallel": None})
+        changes: Changes = {**named, "count": count, "tensor_parallel": None, "pipeline_parallel": None}
+        then = tried(changes)
         if then:
             more = count - have
             return Alternative(
-                change=f"{more} more {now.job.node.device.name}" + (f" ({count} in all)" if have > 1 or more > 1 else ""),
+                change=f"{more} more {card.name}" + (f" ({count} in all)" if have > 1 or more > 1 else ""),
                 why=f"{_gain(now, then)}.",
                 slots_that_fit=then.fit.slots_that_fit,
-                changes=(("count", count), ("tensor_parallel", None), ("pipeline_parallel", None)),
+                changes=tuple(changes.items()),
             )
     return None
 
 
 def _smaller_models(request: PlanRequest, now: Draft) -> Iterator[Alternative]:
-    """The largest catalogue model, of the same maker where there is one, that this machine serves to these people."""
+    """The largest catalogue model, of the same maker where there is one, that gives these people their slots, else some."""
     size = now.job.weights.size_bytes
     maker = request.model.partition("/")[0].lower()
     smaller = [entry for entry in catalog.models().values() if _least_bytes(entry) < min(size, now.job.node.memory_bytes)]
     smaller.sort(key=lambda entry: (not entry.id.lower().startswith(maker + "/"), -entry.parameters))
+    second: Alternative | None = None
     for entry in smaller[:_MOST_MODELS]:
         changes: Changes = {"model": entry.id, "config": None, "revision": None, "weights_size": None, "bytes_per_token": None}
         try:
             then = draft(request.model_copy(update=changes), _catalog_source(entry.id), now.engine)
         except InputError:
             continue
-        if then.job.weights.size_bytes < size and then.fit.verdict != "does_not_fit":
-            yield Alternative(
-                change=f"A smaller model: {entry.id} in {then.job.weights.format}",
-                why=f"{_gain(now, then)}. Its weights take {units.gib(then.job.weights.size_bytes)} instead of {units.gib(size)}.",
-                slots_that_fit=then.fit.slots_that_fit,
-                changes=tuple(changes.items()),
-            )
+        if then.job.weights.size_bytes >= size or then.fit.verdict == "does_not_fit":
+            continue
+        found = Alternative(
+            change=f"A smaller model: {entry.id} in {then.job.weights.format}",
+            why=f"{_gain(now, then)}. Its weights take {units.gib(then.job.weights.size_bytes)} instead of {units.gib(size)}.",
+            slots_that_fit=then.fit.slots_that_fit,
+            changes=tuple(changes.items()),
+        )
+        if then.fit.slots_that_fit >= now.fit.slots_needed:
+            yield found
             return
+        second = second or found
+    if second:
+        yield second
 
 
 def _least_bytes(entry: catalog.CatalogModel) -> int:

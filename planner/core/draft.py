@@ -4,9 +4,9 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner.core import units
 from planner.core import fit as fitting
 from planner.core import speed as speeds
+from planner.core import units
 from planner.core import weights as weighing
 from planner.core.engines import version_of
 from planner.core.engines.contract import Capacity, Engine, Job

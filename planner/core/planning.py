@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from planner.core import fit as fitting
-from planner.core.alternatives import alternatives
+from planner.core import units
+from planner.core.alternatives import alternatives, is_small
 from planner.core.cache_view import cache_view
 from planner.core.draft import Draft, Source, draft
 from planner.core.engines import engines
@@ -135,7 +136,21 @@ def _remarks(source: Source, chosen: Draft) -> tuple[Remark, ...]:
         for device in dict.fromkeys(chosen.job.node.devices)
         for text in device.disputed
     )
-    return tuple(dict.fromkeys((*chosen.remarks, *source.remarks, *notes, *disputed)))
+    return tuple(dict.fromkeys((*chosen.remarks, *_small_machine(chosen), *source.remarks, *notes, *disputed)))
+
+
+def _small_machine(chosen: Draft) -> tuple[Remark, ...]:
+    if not is_small(chosen.job.node):
+        return ()
+    fit = chosen.fit
+    return (
+        Remark(
+            "small_machine",
+            f"{units.gib(chosen.job.node.memory_bytes)} and no GPU: keep the model small, the context short and the queue short. At most "
+            f"{fit.max_queue:,} may wait; whoever comes later is better told at once.",
+            "ram",
+        ),
+    )
 
 
 def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:

@@ -23,6 +23,9 @@ _FAMILY_WORDS: Final = frozenset({"nvidia", "geforce", "rtx", "tesla", "amd", "r
 _COUNT_FIRST: Final = re.compile(r"(\d+)\s*[x×*]\s*(.+)", re.ASCII | re.IGNORECASE)
 _COUNT_LAST: Final = re.compile(r"(.+?)\s*[x×*]\s*(\d+)", re.ASCII | re.IGNORECASE)
 
+# Commas and plus signs that one product's name has at most.
+_MARKS_IN_A_NAME: Final = 3
+
 _FILE: Final = HardwareFile.model_validate(
     tomllib.loads(files("planner.core.catalog").joinpath("hardware.toml").read_text(encoding="utf-8"))
 )
@@ -91,16 +94,17 @@ def parse_machines(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def _listed(text: str) -> list[str]:
-    """The parts between commas and plus signs; a plus sign that belongs to a product's name parts nothing."""
-    found = []
-    for part in text.split(",")[: MAX_COUNT + 1]:
-        words = part.split("+")[: MAX_COUNT + 1]
-        start = 0
-        while start < len(words):
-            ends = range(len(words), start + 1, -1)
-            end = next((end for end in ends if _is_machine("+".join(words[start:end]))), start + 1)
-            found.append("+".join(words[start:end]).strip())
-            start = end
+    """The parts between commas and plus signs; one that belongs to a product's name parts nothing.
+
+    Far more parts than a machine has devices are cut off: those that are left are too many as well.
+    """
+    words = re.split(r"([,+])", text)[: 8 * MAX_COUNT]
+    found, start = [], 0
+    while start < len(words):
+        ends = range(start + 1 + 2 * _MARKS_IN_A_NAME, start + 1, -2)
+        end = next((end for end in ends if _is_machine("".join(words[start:end]))), start + 1)
+        found.append("".join(words[start:end]).strip())
+        start = end + 1
     return [part for part in found if part]
 
 

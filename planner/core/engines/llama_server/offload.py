@@ -88,12 +88,14 @@ def _cards(plan: Plan, job: Job, placed: Placement, flags: VersionFlags) -> Iter
         breaks="row keeps the whole cache on the first card; tensor divides it, but is an experiment.",
         source="count",
     )
-    sizes = [card.memory_bytes for card in plan.node.devices if card.is_gpu]
-    shares = ["1"] * len(sizes) if len(set(sizes)) == 1 else [str(size // units.MIB) for size in sizes]
+    node, cards = plan.node, len(plan.node.devices)
+    equal = len({node.free_bytes(index) for index in range(cards)}) == 1
+    shares = placed.split if placed.split and not equal else (1,) * cards
     yield from flags.setting(
         "--tensor-split",
-        ",".join(shares),
-        why=f"The plan divides the layers over {_reasons.count(len(sizes), 'card')} by their memory.",
+        ",".join(map(str, shares)),
+        why=f"The plan divides the layers over {_reasons.count(cards, 'card')} by "
+        + ("their memory." if equal else "the memory that is free on each, the output counted as a layer."),
         breaks="Left out, the memory that happens to be free at the start decides, and a card with a desktop on it gets fewer layers.",
         source="count",
     )

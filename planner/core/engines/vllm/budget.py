@@ -160,8 +160,7 @@ def _per_device(job: Job, figures: Account, blocks: int) -> Iterator[DeviceBudge
 
 def _left_bytes(job: Job, figures: Account, index: int, taken_bytes: int) -> int:
     """What vLLM leaves of card `index`: what lies beyond its share, and never less than others keep."""
-    device, serving = job.node.devices[index], figures.serving
-    total, others = device.memory_bytes, device.system_bytes + job.node.others_bytes(index)
+    serving, total, others = figures.serving, job.node.devices[index].memory_bytes, job.node.others_bytes(index)
     if serving.kv_cache_memory_bytes is not None:
         return max(others, total - taken_bytes - figures.pool_bytes)
     beside = 0 if serving.rules.graphs_inside_budget else figures.graphs.size_bytes
@@ -170,19 +169,21 @@ def _left_bytes(job: Job, figures: Account, index: int, taken_bytes: int) -> int
 
 def _reserved_lines(job: Job, figures: Account) -> Iterator[MemoryLine]:
     device, others = job.node.devices[figures.card], job.node.others_bytes(figures.card)
-    if device.system_bytes:
+    left = _left_bytes(job, figures, figures.card, figures.taken_bytes) - others
+    # A larger share is the user's word that the system has let go of more.
+    system = min(device.system_bytes, left)
+    if system:
         yield MemoryLine(
             "The system",
             "reserved",
-            device.system_bytes,
+            system,
             f"{device.name} shares its memory with the system: {size(device.memory_bytes - device.system_bytes)} are free after boot.",
             "measured",
             device.source or "the limit given",
         )
     if others:
         yield others_line(others)
-    left = _left_bytes(job, figures, figures.card, figures.taken_bytes) - device.system_bytes - others
-    yield MemoryLine("Left to others", "reserved", left, _reserved_why(job, figures), "computed", _WORKER)
+    yield MemoryLine("Left to others", "reserved", left - system, _reserved_why(job, figures), "computed", _WORKER)
 
 
 def _reserved_why(job: Job, figures: Account) -> str:

@@ -1,6 +1,7 @@
 """The vLLM engine as the planner sees it: checks, cache sizes, budget, slots, and the start-up lines to expect."""
 
 from dataclasses import replace
+from math import ceil
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, StartUp, Stored
@@ -155,11 +156,25 @@ def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     engines = figures.serving.data_parallel_size
     if engines > 1:
         inequality += f", in each of {engines} engines"
+    if taken := _share_taken(job, figures.serving):
+        slots, fitting, inequality = 0, 0, taken
     return Capacity(
         slots=slots * engines,
         limit="engine" if slots < fitting else "memory",
         inequality=f"{inequality}.",
         remarks=remarks(job, figures),
+    )
+
+
+def _share_taken(job: Job, serving: Serving) -> str:
+    """Why vLLM does not start where others keep a part of the share that was asked for; "" where they do not."""
+    total, others = job.node.devices[0].memory_bytes, job.node.others_bytes(0)
+    share = ceil(total * serving.gpu_memory_utilization)
+    if not others or serving.kv_cache_memory_bytes is not None or share <= total - others:
+        return ""
+    return (
+        f"{serving.gpu_memory_utilization:g} × {size(total)} = {size(share)} must be free at the start, but others keep {size(others)} of the "
+        "card, so vLLM does not start"
     )
 
 
