@@ -5,28 +5,11 @@ from typing import Any, Final
 
 from planner.core import units
 from planner.core.engines.contract import HandOver, Setting, Step
+from planner.core.headline import headline
 from planner.core.plan import Figure, MemoryLine, Percentiles, Plan
 from planner.core.reconcile import Reconciliation
 
 SCHEMA: Final = 1
-
-_VERDICTS: Final = {"fits": "Fits", "tight": "Tight", "does_not_fit": "Does not fit"}
-
-
-def headline(plan: Plan) -> str:
-    """The answer in one sentence: the verdict, the slots, what people will notice."""
-    fit = plan.fit
-    slots = f"{fit.slots} slot{'s' if fit.slots != 1 else ''}"
-    if fit.verdict == "does_not_fit" and fit.slots > fit.slots_that_fit:
-        return f"Does not fit: {fit.slots_that_fit} of {slots} fit."
-    short = fit.slots < fit.slots_needed
-    lead = (
-        f"{slots} of the {fit.slots_needed} you want"
-        if short
-        else f"{slots} for {plan.workload.users} users, {fit.slots_that_fit} would fit"
-    )
-    waits = f"{units.percent(fit.chosen.wait_probability)} of turns wait, {units.seconds(fit.chosen.mean_wait_seconds)} on average"
-    return f"{_VERDICTS[fit.verdict]}: {lead}. {waits}."
 
 
 def _figure(figure: Figure | None) -> float | None:
@@ -156,7 +139,7 @@ def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
     warnings = [{"code": r.code, "message": r.message} for r in plan.remarks]
     return {
         "schema": SCHEMA,
-        "headline": headline(plan),
+        "headline": headline(plan).text,
         "model": {
             "id": plan.model.id,
             "revision": plan.model.revision,
@@ -254,7 +237,7 @@ def _held_against(plan: Plan, hand_over: HandOver) -> Iterator[str]:
 
 
 def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
-    yield headline(plan)
+    yield headline(plan).text
     yield plan.fit.inequality
     yield ""
     yield f"Model    {plan.model.id}: {len(plan.model.shape.layers)} layers, from {plan.model.source}"

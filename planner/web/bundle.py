@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.core.engines.contract import HandOver, Step
+from planner.core.headline import headline
 from planner.core.plan import Plan
-from planner.web import wording
 
 # The oldest date a zip can hold: the archive must not differ from one second to the next.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
@@ -33,11 +33,11 @@ def _add(archive: zipfile.ZipFile, name: str, text: str, mode: int) -> None:
 
 
 def _readme(plan: Plan, hand_over: HandOver, address: str) -> Iterator[str]:
-    headline = wording.headline(plan)
+    answer = headline(plan)
     yield f"# {plan.model.id} on {plan.node.title} with {plan.engine.title} {plan.engine.version}"
     yield ""
-    yield f"{headline.word}: {headline.sentence} {headline.felt}"
-    yield f"{headline.inequality}"
+    yield answer.text
+    yield answer.inequality
     yield ""
     yield f"The plan, to look at or to change: <{address}>"
     yield ""

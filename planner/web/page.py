@@ -6,8 +6,9 @@ from planner.core import units
 from planner.core.attention.config import BY_HAND
 from planner.core.engines import engines
 from planner.core.engines.contract import HandOver
+from planner.core.headline import headline
 from planner.core.plan import Percentiles, Plan
-from planner.web import bars, choices, figures, wording
+from planner.web import bars, choices, figures
 from planner.web.address import query
 from planner.web.asking import Outcome
 from planner.web.inputs import form
@@ -40,7 +41,7 @@ def _answer(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
     return {
         "plan": plan,
         "hand_over": hand_over,
-        "headline": wording.headline(plan),
+        "headline": headline(plan),
         "readouts": figures.readouts(plan),
         "memory_lines": figures.memory_lines(plan),
         "lines_beside": figures.lines_beside(plan),

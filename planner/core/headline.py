@@ -21,6 +21,11 @@ class Headline:
     binds: str
     inequality: str
 
+    @property
+    def text(self) -> str:
+        """All of it for a terminal: `Tight: 4 of the 6 slots you want. 29 % of turns will wait, 1.8 s on average …`"""
+        return f"{self.word}: {self.sentence} {self.felt}"
+
 
 def headline(plan: Plan) -> Headline:
     fit = plan.fit
