@@ -165,6 +165,34 @@ def test_each_step_fails_alone_and_the_status_says_so(server: Server, stub: dict
     assert status == 1
 
 
+ABOUT = ExpectedLine("Available KV cache memory: 5.23 GiB", "An estimate.", "Available KV cache memory:")
+
+
+@needs_curl
+def test_an_estimate_passes_with_the_engines_own_figure_beside_the_plans(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    stubs(tmp_path, log="(EngineCore pid=7) INFO gpu_worker.py:1] Available  KV cache memory: 4.87 GiB\n")
+    status, said = run(check_script(["A plan"], checked(start(Server()), expect=Expectation({}, (ABOUT,)))), tmp_path)
+    assert said[-2:] == [
+        "pass  it says: Available KV cache memory: 4.87 GiB",
+        "      the plan expects about: Available KV cache memory: 5.23 GiB",
+    ]
+    assert status == 0
+
+
+@needs_curl
+def test_an_estimate_fails_where_the_engine_never_said_it(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    stubs(tmp_path, log="CUDA error: out of memory\n")
+    status, said = run(check_script(["A plan"], checked(start(Server()), expect=Expectation({}, (ABOUT,)))), tmp_path)
+    assert "FAIL  it says: Available KV cache memory:" in said
+    assert status == 1
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_an_expected_line_has_its_certain_words_in_it(case: tuple[str, str, str]) -> None:
+    lines = answer(*case)[1].expect.lines
+    assert all(line.certain in line.line and line.certain != line.line for line in lines if line.certain is not None)
+
+
 @needs_curl
 def test_a_setting_that_is_missing_is_named(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     stubs(tmp_path, environment="LLAMA_ARG_N_PARALLEL=40")

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What still means something between double quotes, to an interactive bash as well.
+_SPECIAL: Final = re.compile(r'["$`\\!]')
 
 
 def quote(text: str) -> str:
-    """One shell word."""
-    return shlex.quote(text)
+    """One shell word, in double quotes where that saves an apostrophe from `'"'"'`."""
+    return f'"{text}"' if "'" in text and not _SPECIAL.search(text) else shlex.quote(text)
 
 
 def command(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> str:

@@ -37,7 +37,7 @@ def look(daemon: Daemon) -> Step:
     return Step(
         f"systemctl cat {daemon.name}",
         f"“No files found for {daemon.name}.service.”, or the unit that the machine has already",
-        "Says which of the files below you need.",
+        "Says which of the files you need.",
     )
 
 
@@ -75,9 +75,13 @@ def arguments(daemon: Daemon, words: str) -> Step:
 
 
 def start_up_lines(daemon: Daemon, expect: Expectation) -> tuple[Step, ...]:
-    """One step per line the engine prints at start."""
+    """One step per line the engine prints at start. Where its figures are estimates, the words are looked for and the figures compared."""
     return tuple(
-        Step(f"journalctl --unit {daemon.name} --boot --no-pager | grep -F -- {_shell.quote(expected.line)}", expected.line, expected.why)
+        Step(
+            f"journalctl --unit {daemon.name} --boot --no-pager | grep -F -- {_shell.quote(expected.certain or expected.line)}",
+            expected.line if expected.certain is None else f"about {expected.line}",
+            expected.why,
+        )
         for expected in expect.lines
     )
 

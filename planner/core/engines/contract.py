@@ -53,10 +53,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLine:
-    """A start-up line as the engine will print it."""
+    """A start-up line as the engine will print it.
+
+    `certain` is the part that is printed whatever happens, where the figures in the line are estimates; else the whole line is certain.
+    """
 
     line: str
     why: str
+    certain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

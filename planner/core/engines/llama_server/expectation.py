@@ -67,9 +67,8 @@ def _lines(job: Job, settings: Serving, held: Caches, placement: Placement) -> I
     )
     compute = placement.fullest.compute
     if compute and compute.grade == "computed":
-        yield ExpectedLine(
-            f"compute buffer size = {compute.size_bytes / MIB:8.2f} MiB", "Within 1 MiB: the formula is fitted (needs -lv 4)."
-        )
+        certain = "compute buffer size ="
+        yield ExpectedLine(f"{certain} {compute.size_bytes / MIB:8.2f} MiB", "Within 1 MiB: the formula is fitted (needs -lv 4).", certain)
 
 
 def expectation(job: Job, settings: Serving, held: Caches, placement: Placement) -> Expectation:

@@ -66,7 +66,8 @@ def _lines(figures: Account) -> tuple[ExpectedLine, ...]:
         lines.append(ExpectedLine(text, "A block must be as large as one recurrent state, because all layers share one pool."))
     if not known:
         why = f"What remains of {figures.usable_bytes / GIB:.2f} GiB; an estimate, so expect it near this."
-        lines.append(ExpectedLine(f"Available KV cache memory: {_gib(figures.pool_bytes, pool)} GiB", why))
+        certain = "Available KV cache memory:"
+        lines.append(ExpectedLine(f"{certain} {_gib(figures.pool_bytes, pool)} GiB", why, certain))
     if not pool.starts:
         return (*lines, _refusal(figures))
     return (*lines, *_size_lines(pool, known=known))
@@ -81,17 +82,18 @@ def _gib(size_bytes: int, pool: Pool) -> str:
 def _size_lines(pool: Pool, *, known: bool) -> tuple[ExpectedLine, ...]:
     serving, layout = pool.layout.serving, pool.layout
     need = layout.reserved_blocks(serving.max_model_len)
-    size = f"GPU KV cache size: {pool.kv_cache_tokens:,} tokens"
-    concurrency = f"Maximum concurrency for {serving.max_model_len:,} tokens per request: {pool.max_concurrency:.2f}x"
+    size_words, concurrency_words = "GPU KV cache size:", f"Maximum concurrency for {serving.max_model_len:,} tokens per request:"
+    size, concurrency = f"{size_words} {pool.kv_cache_tokens:,} tokens", f"{concurrency_words} {pool.max_concurrency:.2f}x"
+    certain_size, certain_concurrency = (None, None) if known else (size_words, concurrency_words)
     exact = "Exact for this pool." if known else "As exact as the pool above."
     ratio = f"{pool.num_blocks:,} blocks ÷ {need:,} blocks of one request at full length. {exact}"
     if serving.rules.one_line:
-        return (ExpectedLine(f"{size}, {concurrency}", f"{ratio} The size is that ratio times {serving.max_model_len:,}."),)
+        return (ExpectedLine(f"{size}, {concurrency}", f"{ratio} The size is that ratio times {serving.max_model_len:,}.", certain_size),)
     if serving.rules.size_line_counts_requests:
         why = f"The concurrency below times {serving.max_model_len:,} tokens. {exact}"
     else:
         why = f"{pool.num_blocks:,} blocks ÷ {len(layout.groups)} groups × {layout.block_size:,} tokens. {exact}"
-    return ExpectedLine(size, why), ExpectedLine(concurrency, ratio)
+    return ExpectedLine(size, why, certain_size), ExpectedLine(concurrency, ratio, certain_concurrency)
 
 
 def _refusal(figures: Account) -> ExpectedLine:
@@ -102,10 +104,8 @@ def _refusal(figures: Account) -> ExpectedLine:
     needed = pool.layout.reserved_blocks(serving.max_model_len) * pool.block_bytes
     there = figures.pool_bytes - (pool.block_bytes if serving.rules.checks_null_block else 0)
     model = "model's" if serving.rules.since(0, 24) else "models's"
-    text = (
-        f"To serve at least one request with the {model} max seq len ({serving.max_model_len}), ({_gib(needed, pool)} GiB KV cache is "
-        f"needed, which is larger than the available KV cache memory ({_gib(there, pool)} GiB)."
-    )
+    certain = f"To serve at least one request with the {model} max seq len ({serving.max_model_len}), ("
+    text = f"{certain}{_gib(needed, pool)} GiB KV cache is needed, which is larger than the available KV cache memory ({_gib(there, pool)} GiB)."
     if longest := longest_request(pool):
         text += f" Based on the available memory, the estimated maximum model length is {longest}."
-    return ExpectedLine(text, "One request of the full length does not fit into the pool: vLLM does not start.")
+    return ExpectedLine(text, "One request of the full length does not fit into the pool: vLLM does not start.", certain)
