@@ -25,6 +25,7 @@ _CMAKE: Final = (
     # Else it asks a server for a prepared web page.
     "-DLLAMA_USE_PREBUILT_UI=OFF",
     "-DBUILD_SHARED_LIBS=OFF",
+    "-DGGML_OPENMP=OFF",
     f"-DLLAMA_BUILD_NUMBER={LLAMA_CPP}",
 )
 

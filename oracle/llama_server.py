@@ -11,7 +11,7 @@ from oracle.asking import ask, last_words, nearest
 from oracle.checks import Run
 from oracle.install import LlamaBuild
 from oracle.plans import Start, llama_server_start
-from oracle.server import Server, free_port, serving
+from oracle.server import free_port, serving
 from planner.core.engines.contract import Expectation
 from planner.core.errors import InputError
 from planner.core.units import MIB
@@ -67,17 +67,18 @@ def _try(run: Run, build: LlamaBuild, start: Start, *, port: int, log: Path) -> 
     by_variables = run.arguments in BY_VARIABLES
     command = [str(build.server), *(() if by_variables else start.command[1:])]
     environment = {"PATH": os.environ["PATH"], "HOME": str(log.parent), **(start.variables if by_variables else {})}
+    properties: dict[str, Any] = {}
     with serving(command, environment, port=port, log=log) as server:
         healthy = server.wait_until_healthy(START_SECONDS)
-        lines = server.lines()
-        run.expect("starts", "the process", passed=server.process.poll() is None, detail=last_words(lines))
-        if not run.expect("health", "/health", passed=healthy, detail="no answer"):
-            return
-        ask(run, server)
-        _lines(run, lines, start.expect)
-        _values(run, lines, start.expect, server)
-        # A request must not have changed anything, and the process must have survived it.
-        run.expect("answers", "still runs", passed=server.process.poll() is None, detail=last_words(server.lines()))
+        run.expect("starts", "the process", passed=server.process.poll() is None, detail=last_words(server.lines()))
+        if run.expect("health", "/health", passed=healthy, detail="no answer"):
+            properties = server.call("/props")
+            ask(run, server)
+            run.expect("answers", "still runs", passed=server.process.poll() is None, detail=last_words(server.lines()))
+    # Only now has the server's own thread written the whole log.
+    if properties:
+        _lines(run, server.lines(), start.expect)
+        _values(run, server.lines(), start.expect, properties)
 
 
 def _lines(run: Run, lines: list[str], expect: Expectation) -> None:
@@ -89,7 +90,7 @@ def _lines(run: Run, lines: list[str], expect: Expectation) -> None:
         run.expect("lines", each.line, passed=found, detail=f"printed: {nearest(lines, each.line)}")
 
 
-def _values(run: Run, lines: list[str], expect: Expectation, server: Server) -> None:
+def _values(run: Run, lines: list[str], expect: Expectation, properties: Mapping[str, Any]) -> None:
     printed, values = printed_values(lines), expect.values
     for name in ("n_ctx", "n_ctx_slot", "n_slots", "kv_unified"):
         _equal(run, name, values[name], printed[name])
@@ -98,7 +99,6 @@ def _values(run: Run, lines: list[str], expect: Expectation, server: Server) -> 
     for name in ("recurrent_bytes", "output_bytes"):
         _equal(run, f"{name} in MiB", _mib(values[name]), printed[name])
     run.compute = f"{_mib(values['compute_bytes'])} / {printed['compute_bytes']}"
-    properties = server.call("/props")
     _equal(run, "/props total_slots", values["n_slots"], properties["total_slots"])
     _equal(run, "/props n_ctx", values["n_ctx_slot"], properties["default_generation_settings"]["n_ctx"])
 
