@@ -1,5 +1,6 @@
 """A config.json as kinds and readers see it: the language model's part of it, every value typed and bounded."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -54,7 +55,7 @@ def shown(value: object) -> str:
         return f"a list of {len(value)}" if isinstance(value, list) else "an object"
     if isinstance(value, int) and abs(value) > 10**15:
         return "an impossibly large number"
-    text = plain(str(value)[:200])
+    text = plain(value[:200] if isinstance(value, str) else json.dumps(value, default=str))
     return f"“{text[:40]}…”" if len(text) > 40 else f"“{text}”"
 
 
@@ -200,7 +201,8 @@ class HfConfig:
 def checked(name: str, value: object, *, low: int, high: int) -> int:
     """`value` if it is a whole number in range. Raises ConfigError otherwise: texts, floats and booleans are no numbers here."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ConfigError(f"{name} is {shown(value)} in this config.json: it must be a whole number from {low:,} to {high:,}.")
+        found = f"the text {shown(value)}" if isinstance(value, str) else shown(value)
+        raise ConfigError(f"{name} is {found} in this config.json: it must be a whole number from {low:,} to {high:,}.")
     return value
 
 
