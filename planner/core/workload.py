@@ -32,7 +32,9 @@ PRESETS: Final[dict[Usage, Preset]] = {
     "chat": Preset("Chat", 12, 90, "A reply of about 12 s, then reading and typing until the next turn 90 s after the last."),
     "coding": Preset("Coding assistant", 20, 60, "Longer replies, shorter pauses: a turn a minute while someone works with it."),
     "rag": Preset("RAG over documents", 15, 120, "Long prompts with retrieved passages, and answers that people read with care."),
-    "agents": Preset("Agents or batch jobs", 30, 30, "The next request follows at once: there is no pause, so everyone is always in flight."),
+    "agents": Preset(
+        "Agents or batch jobs", 30, 30, "The next request follows at once: there is no pause, so everyone is always in flight."
+    ),
 }
 
 
