@@ -108,7 +108,9 @@ def _source_from_header(
     """The shape in a GGUF header and the exact bytes of its tensors: of all parts where it is split and `group` has them."""
     shape = read_gguf_shape(header.metadata)
     if header.parts > 1 and group is None:
-        raise InputError(f"{filename} is one of {header.parts} parts, and the others are not beside it: complete the set.", field="model")
+        raise InputError(f"{filename} is one of {header.parts} parts, and the others are not beside it: complete the set.", field="gguf")
+    if header.parts == 1 and not header.tensors:
+        raise InputError(f"{filename} holds no tensors, as a vocabulary alone does: give the file with the model's weights.", field="gguf")
     size = group.size_bytes if group and header.parts > 1 else header.tensor_bytes
     experts = round(header.expert_bytes * size / header.tensor_bytes) if header.tensor_bytes else 0
     weights = measured_weights(

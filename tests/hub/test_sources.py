@@ -126,6 +126,16 @@ def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes) -> None
         source_from_gguf_file(path)
 
 
+def test_a_vocabulary_without_weights_is_no_model(tmp_path: Path, gguf_file: Path) -> None:
+    content = bytearray(gguf_file.read_bytes())
+    struct.pack_into("<Q", content, 8, 0)
+    path = tmp_path / "vocabulary.gguf"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="holds no tensors") as refused:
+        source_from_gguf_file(path)
+    assert refused.value.field == "gguf"
+
+
 def test_bytes_per_token_by_hand_stand_for_layers_that_are_not_known() -> None:
     strange = {**CONFIG, "layer_types": ["quantum_attention"] * 2}
     with pytest.raises(InputError, match="quantum_attention"):
