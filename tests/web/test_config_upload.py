@@ -48,6 +48,7 @@ def test_the_address_stays_short_enough_for_any_server(client: Client) -> None:
         ("", "Choose a file or paste"),
         ("not json", "JSON"),
         ("[1, 2]", "JSON"),
+        (json.dumps(LLAMA_2 | {f"unknown_{number}": number for number in range(20_000)}), "characters of an address"),
         ("{" * 5000, "JSON"),
         ('{"a":' * 3000 + "1" + "}" * 3000, ""),
         ("{}", ""),
@@ -71,6 +72,12 @@ def test_a_config_that_cannot_be_planned_with_comes_back_as_typed(client: Client
     assert text.strip()[:40].replace('"', "&quot;") in page
     assert 'value="7"' in page, "the other inputs are still there"
     assert re.search(r'<details id="config"[^>]* open>', page)
+
+
+def test_an_empty_file_is_called_empty(client: Client, text_of: TextOf) -> None:
+    response = client.post("/config/", {"address": ADDRESS, "config_file": SimpleUploadedFile("config.json", b"")})
+    assert response.status_code == 400
+    assert "This is empty" in text_of(response)
 
 
 def test_a_file_that_is_too_large_is_refused_by_its_size(client: Client, text_of: TextOf) -> None:

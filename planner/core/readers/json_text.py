@@ -28,6 +28,8 @@ def parse_object(text: str | bytes, *, wanted: str) -> dict[str, object]:
     """
     if len(text) > MAX_BYTES:
         raise InputError(f"This is longer than {MAX_BYTES // 2**20} MiB: give {wanted}; real ones have a few KiB.")
+    if not text.strip():
+        raise InputError(f"This is empty: give {wanted}.")
     try:
         parsed = json.loads(text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff"))
     except RecursionError:

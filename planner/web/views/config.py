@@ -14,6 +14,8 @@ from planner.web.asking import ask
 from planner.web.page import page
 
 MAX_CONFIG_BYTES: Final = 2**20
+# gunicorn reads 4,094 bytes of a request's first line, other servers more. Real configurations stay below half of it.
+MAX_ADDRESS: Final = 4_000
 
 
 @require_POST
@@ -27,10 +29,15 @@ def config(request: HttpRequest) -> HttpResponse:
         parsed = parse_config(_given(request, text))
         # A plan by hand needs only the keys that are there; any other config must be readable before it goes into the address.
         shape_name = "model" if values.get("bytes_per_token") else read_shape(parsed).model_type
-        compact = compact_config(parsed)
+        place = address("/", values, config=compact_config(parsed), model=f"my-{fit_name(shape_name)}", revision=None)
+        if len(place) > MAX_ADDRESS:
+            raise InputError(
+                f"What this configuration says takes {len(place):,} characters of an address, and {MAX_ADDRESS:,} are the most: "
+                "leave out what is not about the model’s size, or use manage.py plan --config."
+            )
     except InputError as refused:
         return render(request, "planner/page.html", page(ask(values), config_text=text, config_error=str(refused)), status=400)
-    response = HttpResponseRedirect(address("/", values, config=compact, model=f"my-{fit_name(shape_name)}", revision=None))
+    response = HttpResponseRedirect(place)
     response.status_code = 303
     return response
 
