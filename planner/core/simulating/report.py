@@ -6,7 +6,6 @@ from typing import Any, Final
 from planner.core import units
 from planner.core.plan import Figure
 from planner.core.simulating.runs import Trial, knee
-from planner.core.simulating.set_up import SetUp
 from planner.core.simulation import policies
 from planner.core.simulation.results import Felt, Quantiles
 
@@ -78,7 +77,15 @@ def _rate(figure: Figure) -> dict[str, Any]:
 
 def _warnings(trials: Sequence[Trial]) -> list[dict[str, str]]:
     """Remarks of all runs, each once, and one for every figure that is null."""
-    said = dict.fromkeys((remark.code, remark.message) for trial in trials for remark in trial.set_up.remarks)
+    said = dict.fromkeys(
+        (remark.code, remark.message)
+        for trial in trials
+        for remark in (*trial.set_up.remarks, *(() if trial.replayed else trial.set_up.assumed))
+    )
+    if trials[0].replayed:
+        said[
+            "replayed", "Requests are sent at their recorded times. A llama-server log has the time of the slot, not of the waiting before."
+        ] = None
     for measure in _MEASURES:
         if any(getattr(trial.run.everyone, measure) is None for trial in trials):
             said[f"{measure}_unknown", f"{measure} is not stated where no reply has such a figure: simulate a longer time."] = None
@@ -107,6 +114,7 @@ def trials_json(trials: Sequence[Trial]) -> dict[str, Any]:
         "machine": first.machine,
         "policy": first.scheduler.policy,
         "seed": first.request.seed,
+        "replayed": trials[0].replayed or None,
         "speed": {"prefill_rate": _rate(first.prefill_rate), "decode_rate": _rate(first.decode_rate)},
         "runs": [_run(trial) for trial in trials],
         "knees": knees(trials),
@@ -120,8 +128,7 @@ def trials_text(trials: Sequence[Trial]) -> str:
 
 
 def _lines(trials: Sequence[Trial]) -> Iterator[str]:
-    first = trials[0].set_up
-    yield from _head(first)
+    yield from _head(trials[0])
     if not trials[0].options:
         yield from _single(trials[0])
     else:
@@ -134,12 +141,13 @@ def _lines(trials: Sequence[Trial]) -> Iterator[str]:
         yield from (f"Note: {warning['message']}" for warning in said)
 
 
-def _head(ready: SetUp) -> Iterator[str]:
-    server, load = ready.scheduler, ready.traffic
+def _head(trial: Trial) -> Iterator[str]:
+    ready, server = trial.set_up, trial.set_up.scheduler
+    load = f"{ready.traffic.people:,} users for {units.seconds(ready.traffic.duration_s)}"
     yield f"{ready.model} on {ready.machine}, {policies()[server.policy].title}"
     yield (
-        f"{load.people:,} users for {units.seconds(load.duration_s)}: {server.slots:,} slots, passes of {server.batch_tokens:,} tokens, "
-        f"prefill {ready.prefill_rate.value:,.0f} and decode {ready.decode_rate.value:,.0f} tokens/s ({ready.decode_rate.grade})"
+        f"{f'{trial.replayed:,} recorded requests' if trial.replayed else load}: {server.slots:,} slots, passes of {server.batch_tokens:,} "
+        f"tokens, prefill {ready.prefill_rate.value:,.0f} and decode {ready.decode_rate.value:,.0f} tokens/s ({ready.decode_rate.grade})"
     )
     yield ""
 

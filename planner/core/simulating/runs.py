@@ -8,8 +8,9 @@ from typing import Any, Final
 from planner.core.draft import Source
 from planner.core.errors import InputError
 from planner.core.request import read_as
+from planner.core.simulating.recorded import Recorded, replay_of
 from planner.core.simulating.set_up import SetUp, set_up
-from planner.core.simulation import MAX_EVENTS, Run, simulate
+from planner.core.simulation import MAX_EVENTS, Run, replay, simulate
 from planner.core.simulation.request import SimulationRequest
 
 MAX_RUNS: Final = 100
@@ -19,11 +20,13 @@ _STRAIGHT: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run with what it was of. `options` are the values that this point of the sweep has."""
+    """A run with what it was of. `options` are the values that this point of the sweep has, `replayed` how many recorded requests
+    were sent instead of the load of the set-up."""
 
     options: tuple[tuple[str, float], ...]
     set_up: SetUp
     run: Run
+    replayed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,17 @@ def points(axes: Sequence[Axis]) -> list[dict[str, str]]:
     return combined
 
 
-def trials(values: Mapping[str, Any], source: Source, axes: Sequence[Axis] = (), *, max_events: int = MAX_EVENTS) -> Iterator[Trial]:
+def trials(
+    values: Mapping[str, Any],
+    source: Source,
+    axes: Sequence[Axis] = (),
+    *,
+    recorded: Sequence[Recorded] = (),
+    max_events: int = MAX_EVENTS,
+) -> Iterator[Trial]:
     """A run for every point, one at a time: whoever asks for no more has cancelled the rest.
+
+    With `recorded` requests those are sent instead of the request's own load.
 
     The engine that the first point is planned for serves all of them, so that they can be compared.
     Raises InputError for values that cannot be used, before the first run where they are in a sweep's values.
@@ -71,8 +83,11 @@ def trials(values: Mapping[str, Any], source: Source, axes: Sequence[Axis] = (),
     for point, request in requests:
         ready = set_up(request.model_copy(update={"engine": engine}), source)
         engine = ready.engine
-        run = simulate(ready.scheduler, ready.cost, ready.traffic, max_events=max_events)
-        yield Trial(tuple((name, getattr(request, name)) for name in point), ready, run)
+        if recorded:
+            run = replay(ready.scheduler, ready.cost, replay_of(recorded), max_events=max_events)
+        else:
+            run = simulate(ready.scheduler, ready.cost, ready.traffic, max_events=max_events)
+        yield Trial(tuple((name, getattr(request, name)) for name in point), ready, run, len(recorded))
 
 
 def knee(curve: Sequence[tuple[float, float]]) -> int | None:

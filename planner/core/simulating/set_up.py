@@ -28,7 +28,7 @@ MICRO_BATCH: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """Everything a run needs, and what to know about it. The rates are of a single stream."""
+    """Everything a run needs, and what to know about it: `assumed` of its load. The rates are of a single stream."""
 
     request: SimulationRequest
     engine: str
@@ -40,6 +40,7 @@ class SetUp:
     prefill_rate: Figure
     decode_rate: Figure
     remarks: tuple[Remark, ...]
+    assumed: tuple[Remark, ...]
 
 
 def set_up(request: SimulationRequest, source: Source) -> SetUp:
@@ -67,7 +68,8 @@ def set_up(request: SimulationRequest, source: Source) -> SetUp:
         traffic=traffic,
         prefill_rate=prefill,
         decode_rate=decode,
-        remarks=(*chosen.remarks, *assumed, *over),
+        remarks=(*chosen.remarks, *over),
+        assumed=assumed,
     )
 
 

@@ -1,16 +1,24 @@
 """`manage.py simulate`: what people will feel from a plan, by trying it on simulated users."""
 
+import gzip
 import json
+import sys
+import zlib
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
+from planner.core import units
+from planner.core.errors import InputError
+from planner.core.simulating.recorded import MAX_LINE, Recorded, read_recorded
 from planner.core.simulating.report import trials_json, trials_text
 from planner.core.simulating.runs import Trial, points, read_axis, trials
 from planner.core.simulation.request import SimulationRequest
 from planner.sources import find_model
 from planner.web import site
 from planner.web.management.request_options import OPTIONS, RequestCommand, given_request, given_source
+
+MAX_LOG: Final = 2 * 2**30
 
 EXAMPLE: Final = """
 example:
@@ -46,13 +54,17 @@ class Command(RequestCommand):
         self.add_request_options(parser)
         for option, metavar, text in TRIAL_OPTIONS:
             parser.add_argument(option, metavar=metavar, help=text)
+        parser.add_argument(
+            "--replay", metavar="LOG", help="send what a llama-server log or a CSV of calls recorded (- for standard input)"
+        )
         parser.add_argument("--sweep", metavar="OPTION=A,B,C", action="append", default=[], help="a run for each value; repeatable")
 
     def run(self, options: Mapping[str, Any]) -> None:
         request = given_request(options)
         axes = [read_axis(text) for text in options["sweep"]]
         source = given_source(request, options) or find_model(request, site.hub())
-        done = list(self._watched(trials(_values(options), source, axes), len(points(axes))))
+        recorded = _recorded(options["replay"]) if options["replay"] else ()
+        done = list(self._watched(trials(_values(options), source, axes, recorded=recorded), len(points(axes))))
         if options["json"]:
             self.stdout.write(json.dumps(trials_json(done), allow_nan=False))
         else:
@@ -72,3 +84,25 @@ class Command(RequestCommand):
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:
     names = ["model", *(option.lstrip("-").replace("-", "_") for option, _, _ in (*OPTIONS, *TRIAL_OPTIONS))]
     return {name: options[name] for name in names if name in SimulationRequest.model_fields}
+
+
+def _recorded(name: str) -> tuple[Recorded, ...]:
+    """The requests of a log, plain or gzipped."""
+    if name == "-":
+        return read_recorded(_bounded(sys.stdin))
+    try:
+        opened = gzip.open if name.endswith(".gz") else open
+        with opened(name, "rt", encoding="utf-8", errors="replace") as file:
+            return read_recorded(_bounded(file))
+    except (OSError, EOFError, zlib.error) as problem:
+        raise InputError(f"{name} cannot be read: {problem}.", field="replay") from None
+
+
+def _bounded(file: TextIO) -> Iterator[str]:
+    """Lines, one that is longer than any real one in pieces, up to a bound on all of it."""
+    left = MAX_LOG
+    while left > 0 and (line := file.readline(MAX_LINE)):
+        left -= len(line)
+        yield line
+    if left <= 0:
+        raise InputError(f"More than {units.size(MAX_LOG)} of log: cut it to the hours that matter.", field="replay")
