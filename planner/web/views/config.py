@@ -1,5 +1,6 @@
 """A config.json that was uploaded or pasted: checked, made small, and moved into the plan's address."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -29,17 +30,23 @@ def config(request: HttpRequest) -> HttpResponse:
         parsed = parse_config(_given(request, text))
         # A plan by hand needs only the keys that are there; any other config must be readable before it goes into the address.
         shape_name = "model" if values.get("bytes_per_token") else read_shape(parsed).model_type
-        place = address("/", values, config=compact_config(parsed), model=f"my-{fit_name(shape_name)}", revision=None)
-        if len(place) > MAX_ADDRESS:
-            raise InputError(
-                f"What this configuration says takes {len(place):,} characters of an address, and {MAX_ADDRESS:,} are the most: "
-                "leave out what is not about the model’s size, or use manage.py plan --config."
-            )
+        place = _address(values, config=compact_config(parsed), model=f"my-{fit_name(shape_name)}")
     except InputError as refused:
         return render(request, "planner/page.html", page(ask(values), config_text=text, config_error=str(refused)), status=400)
     response = HttpResponseRedirect(place)
     response.status_code = 303
     return response
+
+
+def _address(values: Mapping[str, str], *, config: str, model: str) -> str:
+    """Where the plan is. Raises InputError for a configuration that no address can hold."""
+    place = address("/", values, config=config, model=model, revision=None)
+    if len(place) > MAX_ADDRESS:
+        raise InputError(
+            f"What this configuration says takes {len(place):,} characters of an address, and {MAX_ADDRESS:,} are the most: "
+            "leave out what is not about the model’s size, or use manage.py plan --config."
+        )
+    return place
 
 
 def _given(request: HttpRequest, text: str) -> str | bytes:
