@@ -310,23 +310,23 @@ def _production_pass() -> Iterator[Check]:
 
 
 def production_day(*, batch: int, adapters: int) -> Run:
-    """Five users with histories around 16,000 tokens: chat turns, side calls with settings of their own, now and then a long paste."""
+    """Five users with prompts of 19,000 tokens on average: chat turns, side calls with settings of their own, now and then a long paste."""
     side = Spread(30, 0.8)
     kinds = (
         TurnKind(name="chat", prompt=Spread(400, 0.5), output=Spread(250, 0.8), share=0.49, adapter=0),
         TurnKind(name="side calls", prompt=Spread(200, 0.5), output=side, share=0.49, adapter=adapters - 1),
         TurnKind(name="long pastes", prompt=Spread(18_000, 0.2), output=Spread(250, 0.8), share=0.02, adapter=0),
     )
-    traffic = Traffic(people=5, kinds=kinds, duration_s=86_400, think_s=60, context_tokens=32_768, turns=100)
+    traffic = Traffic(people=5, kinds=kinds, duration_s=86_400, think_s=60, context_tokens=40_960, turns=100)
     scheduler = Scheduler(
         policy="llama-server",
         slots=5,
         batch_tokens=batch,
         micro_batch_tokens=512,
-        context_tokens=32_768,
+        context_tokens=40_960,
         checkpoints=True,
         switch_s=0.74,
-        host_cache_tokens=100_000,
+        host_cache_tokens=120_000,
     )
     return simulate(scheduler, PRODUCTION, traffic)
 

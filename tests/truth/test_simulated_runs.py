@@ -17,8 +17,8 @@ def test_the_adapter_settings_made_the_longest_waits_and_the_batch_the_usual_one
     ttft = {(batch, adapters): production_day(batch=batch, adapters=adapters).beside.ttft for batch in (2048, 512) for adapters in (2, 1)}
     p50 = {key: value.p50 for key, value in ttft.items() if value}
     p90 = {key: value.p90 for key, value in ttft.items() if value}
-    # The smaller batch halves the median with two adapter settings and more than halves it with one; p90 it leaves alone.
-    assert p50[512, 2] < 0.6 * p50[2048, 2]
+    # The smaller batch takes a third off the median with two adapter settings, and two thirds with one; p90 it leaves alone.
+    assert p50[512, 2] < 0.75 * p50[2048, 2]
     assert p50[512, 1] < 0.6 * p50[2048, 1]
     assert p90[512, 2] > 0.8 * p90[2048, 2]
     # One setting for all takes a third off p90 and more.
