@@ -5,7 +5,6 @@ Source: systemd 252, systemd.syntax(7), systemd.service(5) "Command lines", syst
 
 import re
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@=,+-]+")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The space between a number and its unit, where a line should not break.
 _UNIT_SPACE: Final = re.compile(r"(?<=\d) (?=[A-Za-z%])")
+# Control characters, lone surrogates, and the separators of lines and paragraphs.
+_UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"\'\\]+)')
 
@@ -62,7 +63,7 @@ def printable(text: str) -> str:
     """`text`, unless it holds what a line of a file cannot: then ValueError."""
     if len(text) > MAX_VALUE:
         raise ValueError(f"longer than {MAX_VALUE:,} characters")
-    if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
+    if _UNPRINTED.search(text):
         raise ValueError("a control character or a line separator")
     return text
 
@@ -96,8 +97,7 @@ def comment(paragraphs: Iterable[str]) -> list[str]:
     """Comment lines, wrapped. A line never ends in a backslash, which older systemd reads as a continuation even here."""
     lines = []
     for paragraph in paragraphs:
-        clean = "".join(" " if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} else c for c in paragraph)
-        together = _UNIT_SPACE.sub("\u00a0", clean)
+        together = _UNIT_SPACE.sub("\u00a0", _UNPRINTED.sub(" ", paragraph))
         wrapped = textwrap.wrap(together, WIDTH - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"# {line}".replace("\u00a0", " ").rstrip(" \\") for line in wrapped]
     return lines

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 from planner.core.engines.vllm.serving import Serving
@@ -15,6 +15,11 @@ class Group:
     """Layers with one block table: a block of the pool holds one page of each of them."""
 
     members: tuple[Placed, ...]
+    specs: tuple[Spec, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """`specs` are the members', each once: they are asked for at every number of requests that is tried."""
+        object.__setattr__(self, "specs", tuple(dict.fromkeys(member.spec for member in self.members)))
 
     @property
     def first(self) -> Spec:
@@ -25,10 +30,10 @@ class Group:
         return sum(member.spec.page_bytes for member in self.members if layers is None or member.layer in layers)
 
     def reserved_blocks(self, tokens: int, serving: Serving) -> int:
-        return max(spec.reserved_blocks(tokens, serving) for spec in {member.spec for member in self.members})
+        return max(spec.reserved_blocks(tokens, serving) for spec in self.specs)
 
     def held_blocks(self, tokens: int, serving: Serving) -> int:
-        return max(spec.held_blocks(tokens, serving) for spec in {member.spec for member in self.members})
+        return max(spec.held_blocks(tokens, serving) for spec in self.specs)
 
 
 def groups_of(placed: Sequence[Placed], serving: Serving) -> tuple[Group, ...]:
