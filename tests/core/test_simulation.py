@@ -290,6 +290,15 @@ def test_what_would_take_too_long_is_refused() -> None:
         simulate(scheduler, PassCost(0.01, 0.001), load, max_events=10_000)
 
 
+def test_refusals_during_one_endless_reply_are_counted_too() -> None:
+    load = Traffic(
+        people=50, kinds=(TurnKind(name="turns", prompt=Spread(1), output=Spread(10_000_000)),), duration_s=86_400, context_tokens=10**8
+    )
+    scheduler = Scheduler(policy="serial", slots=1, batch_tokens=64, context_tokens=10**8, max_queue=0)
+    with pytest.raises(InputError, match="too long to simulate"):
+        simulate(scheduler, PassCost(0.1, 0.001), load, max_events=10_000)
+
+
 @pytest.mark.parametrize(
     ("settings_given", "sentence"),
     [

@@ -41,9 +41,7 @@ class Loop:
         """Until everything sent has been answered. Raises InputError where that takes too many events."""
         policy, source, queue = self._policy, self._source, self._queue
         while True:
-            self._events_left -= 1
-            if self._events_left < 0:
-                raise InputError("This takes too long to simulate: choose a shorter time, fewer users or a larger batch.", field="duration")
+            self._count_event()
             if source.next_s <= self._now + SAME_MOMENT_S:
                 self._take_arrivals()
             chunks = policy.compose(queue) if queue or policy.prompts or policy.watches else ()
@@ -59,13 +57,18 @@ class Loop:
             else:
                 return self._result()
 
+    def _count_event(self) -> None:
+        self._events_left -= 1
+        if self._events_left < 0:
+            raise InputError("This takes too long to simulate: choose a shorter time, fewer users or a larger batch.", field="duration")
+
     def _take_arrivals(self) -> None:
         """Requests that have come by now join the queue, or are refused where it is full or they are too long."""
         source, queue, policy = self._source, self._queue, self._policy
         longest = policy.scheduler.max_queue
         while source.next_s <= self._now + SAME_MOMENT_S:
+            self._count_event()
             sequence = source.take()
-            self._events_left -= 1
             if policy.refuses(sequence) or (longest is not None and len(queue) - policy.free >= longest):
                 self._tallies[sequence.kind].rejected += 1
                 source.done(sequence, sequence.arrival_s, refused=True)
