@@ -84,5 +84,8 @@ def carried_by(request: HttpRequest) -> Carried:
 
 def _came_from(request: HttpRequest) -> str:
     # The page's own link to here cannot know what was typed since it was loaded; the browser's address does.
-    origin = urlsplit(request.headers.get("Referer", "")[:MAX_QUERY])
+    try:
+        origin = urlsplit(request.headers.get("Referer", "")[:MAX_QUERY])
+    except ValueError:  # it is no address
+        return ""
     return origin.query if origin.netloc == request.get_host() and origin.path == reverse("planner") else ""

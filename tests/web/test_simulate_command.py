@@ -146,6 +146,7 @@ def test_the_text_shows_the_sweep_as_a_table(run: Any) -> None:
         (("--batch", "2", "--slots", "8"), "--batch: A pass of 2 tokens"),
         (("--long-share", "0.7", "--image-share", "0.7"), "--long-share: Long prompts and images"),
         (("--replay", "/no/such/file"), "--replay: /no/such/file cannot be read"),
+        (("--replay", "/dev/zero"), "--replay: /dev/zero is a pipe or a device"),
         (("--replay", str(ROOT / "manage.py")), "--replay: No request with its time and tokens"),
         (("--shared-tokens", "9000"), "--shared-tokens: The tokens that all prompts share"),
     ],

@@ -6,6 +6,8 @@ import sys
 import zlib
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 from planner.core import units
@@ -14,6 +16,7 @@ from planner.core.simulating.recorded import MAX_LINE, Recorded, read_recorded
 from planner.core.simulating.report import trials_json, trials_text
 from planner.core.simulating.runs import Trial, points, read_axis, trials
 from planner.core.simulation.request import SimulationRequest
+from planner.files import open_file
 from planner.sources import find_model
 from planner.web import site
 from planner.web.management.request_options import OPTIONS, RequestCommand, given_request, given_source
@@ -91,9 +94,9 @@ def _recorded(name: str) -> tuple[Recorded, ...]:
     if name == "-":
         return read_recorded(_bounded(sys.stdin))
     try:
-        opened = gzip.open if name.endswith(".gz") else open
-        with opened(name, "rt", encoding="utf-8", errors="replace") as file:
-            return read_recorded(_bounded(file))
+        with open_file(Path(name), field="replay") as raw:
+            file = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw
+            return read_recorded(_bounded(TextIOWrapper(file, encoding="utf-8", errors="replace")))
     except (OSError, EOFError, zlib.error) as problem:
         raise InputError(f"{name} cannot be read: {problem}.", field="replay") from None
 
