@@ -330,3 +330,9 @@ def test_an_address_that_others_can_reach_is_said(engine: str, host: str, said: 
 def test_a_silent_connection_is_kept_for_longer_than_people_wait_and_generate() -> None:
     assert values("llama-server")["--timeout"] == "120"  # 30 s + 5 × 12 s, in whole minutes
     assert values("llama-server", patience=600, generate_seconds=100, turn_seconds=900)["--timeout"] == "1140"
+
+
+def test_each_data_parallel_engine_takes_its_share_of_the_slots() -> None:
+    plan, settings, why, _ = planned("vllm", device="2x3090", users=40, engine_args="-dp 2 -tp 1")
+    assert settings["--max-num-seqs"] == str(-(-plan.fit.slots // 2))
+    assert "Each of the 2 data-parallel engines" in why["--max-num-seqs"]

@@ -79,11 +79,17 @@ def _scheduling(plan: Plan, figures: Account, flags: VersionFlags) -> Iterator[S
 
 
 def _sequences(plan: Plan, figures: Account) -> tuple[int, str]:
-    """--max-num-seqs, and why it is not the slots: recurrent states have a block each, and vLLM refuses to start with more requests."""
-    slots, blocks = plan.fit.slots, figures.pool.num_blocks
+    """--max-num-seqs, and why it is not the slots: every data-parallel engine has its own share of them, and recurrent states
+    have a block each, beyond which vLLM refuses to start."""
+    engines, blocks = figures.serving.data_parallel_size, figures.pool.num_blocks
+    slots = -(-plan.fit.slots // engines)
+    shared = f" Each of the {engines} data-parallel engines takes {slots:,} of them." if engines > 1 else ""
     if not figures.serving.hybrid or not blocks:
-        return slots, ""
-    return min(slots, blocks), f" There are {blocks:,} blocks for recurrent states, and vLLM does not start with more requests than that."
+        return slots, shared
+    return (
+        min(slots, blocks),
+        f"{shared} There are {blocks:,} blocks for recurrent states, and vLLM does not start with more requests than that.",
+    )
 
 
 def _head_room(plan: Plan) -> str:
