@@ -229,11 +229,38 @@ def test_axe_finds_nothing(open_page: OpenPage, address: str, width: int, scheme
     assert [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found] == []
 
 
-@pytest.mark.parametrize("engine", ["vllm", "llama-server", "ollama"])
-def test_the_plan_prints_on_two_pages(open_page: OpenPage, engine: str) -> None:
-    page = open_page(f"/?device=rtx-4090&engine={engine}")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?device=rtx-4090&engine=vllm",
+        "/?device=rtx-4090&engine=llama-server",
+        "/?device=rtx-4090&engine=ollama",
+        "/?model=gpt-oss-20b&device=2x3090&users=5",
+        "/?ram=8GB&users=3",
+        DOES_NOT_FIT,
+    ],
+)
+def test_the_plan_prints_on_two_pages(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
     printed = page.pdf(format="A4", print_background=True, prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+
+
+def test_paper_has_the_verdict_the_budget_the_settings_and_the_steps_and_no_field(open_page: OpenPage) -> None:
+    page = open_page("/?device=rtx-4090&engine=vllm")
+    page.emulate_media(media="print")
+    for shown in (".on-paper", "#verdict", ".budget >> nth=0", ".flags", "[aria-labelledby=apply] pre >> nth=0", "[aria-labelledby=undo]"):
+        expect(page.locator(shown)).to_be_visible()
+    for left_out in ("#inputs", "[aria-labelledby=files]", ".tabs", "#startup-form", "[aria-labelledby=curve]"):
+        expect(page.locator(left_out)).to_be_hidden()
+
+
+@pytest.mark.parametrize(("script", "least", "most"), [(True, 280, 320), (False, 0, 60)])
+def test_room_is_kept_for_the_curve_only_where_it_will_come(open_page: OpenPage, *, script: bool, least: int, most: int) -> None:
+    page = open_page("/?device=rtx-4090", script=script)
+    box = page.locator(".curve").bounding_box()
+    assert box is not None
+    assert least <= box["height"] <= most
 
 
 def test_pasted_start_up_lines_are_compared_in_place_and_stay_while_inputs_change(open_page: OpenPage) -> None:
