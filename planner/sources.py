@@ -24,6 +24,8 @@ from planner.files import open_file, unreadable
 from planner.hub import Hub, HubAddress, HubError, HubRepo
 
 _LONGEST_NAME: Final = 80
+# The Hub says nothing about the model itself: the name may be one of the catalogue with a slip in it.
+_NOT_FOUND: Final = frozenset({"missing", "unreachable", "offline", "timeout"})
 
 
 def find_model(request: PlanRequest, hub: Hub | None) -> Source:
@@ -37,10 +39,18 @@ def find_model(request: PlanRequest, hub: Hub | None) -> Source:
     if entry:
         return _source_from_catalog(request, entry)
     if hub is None:
-        raise InputError(
-            f"“{request.model[:80]}” is not in the catalogue, and looking models up is switched off: give its config.json.", field="model"
-        )
-    return _source_from_hub(request, hub)
+        raise InputError(f"{_not_in_catalog(request.model)}, and looking models up is switched off: give its config.json.", field="model")
+    try:
+        return _source_from_hub(request, hub)
+    except HubError as problem:
+        if request.revision or problem.code not in _NOT_FOUND:
+            raise
+        raise HubError(f"{_not_in_catalog(request.model)}. {problem}", code=problem.code, field=problem.field) from None
+
+
+def _not_in_catalog(name: str) -> str:
+    close = catalog.close_models(name)
+    return f"“{name[:_LONGEST_NAME]}” is not in the catalogue" + (f" (close to it: {', '.join(close)})" if close else "")
 
 
 def given_name(request: PlanRequest) -> str | None:

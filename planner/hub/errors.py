@@ -58,7 +58,9 @@ def _retry(headers: Mapping[str, str]) -> str:
 
 
 def unreachable(host: str) -> HubError:
-    return HubError(f"{host} cannot be reached from this machine: check its network or HF_ENDPOINT, or {PASTE}.", code="unreachable")
+    return HubError(
+        f"The Hub ({host}) cannot be reached from this machine: check its network or HF_ENDPOINT, or {PASTE}.", code="unreachable"
+    )
 
 
 def offline() -> HubError:
@@ -66,7 +68,7 @@ def offline() -> HubError:
 
 
 def timed_out(host: str, seconds: float) -> HubError:
-    return HubError(f"{host} did not answer in full within {units.seconds(seconds)}: try again, or {PASTE}.", code="timeout")
+    return HubError(f"The Hub ({host}) did not answer in full within {units.seconds(seconds)}: try again, or {PASTE}.", code="timeout")
 
 
 def ended_early(what: str) -> HubError:

@@ -366,3 +366,21 @@ def test_parameters_and_slugs_agree_with_the_data_they_were_written_from() -> No
 
 def test_the_catalogue_has_a_version() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", catalog.CATALOG_VERSION)
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("Qwen3-8", "Qwen/Qwen3-8B"),
+        ("gpt-oss-20", "openai/gpt-oss-20b"),
+        ("Qwen/Qwen3-30B-A3", "Qwen/Qwen3-30B-A3B"),
+        ("QWEN3-8B ", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_a_slip_in_a_models_name_finds_the_model(typed: str, found: str) -> None:
+    assert catalog.close_models(typed)[0] == found
+
+
+@pytest.mark.parametrize("typed", ["", "x", "some-org/unheard-of", "q" * 10_000])
+def test_what_is_like_no_model_finds_none(typed: str) -> None:
+    assert catalog.close_models(typed) == ()

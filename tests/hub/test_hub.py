@@ -212,7 +212,7 @@ def test_strange_entries_in_the_list_of_files_are_passed_over(server: StandIn, h
 def test_a_hub_that_cannot_be_reached() -> None:
     error = refusal(lambda: Hub(endpoint="http://127.0.0.1:9").config("team/model"))
     assert error.code == "unreachable"
-    assert str(error).startswith("127.0.0.1:9 cannot be reached from this machine: check its network or HF_ENDPOINT")
+    assert str(error).startswith("The Hub (127.0.0.1:9) cannot be reached from this machine: check its network or HF_ENDPOINT")
 
 
 def test_a_machine_that_is_set_to_work_offline(server: StandIn, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

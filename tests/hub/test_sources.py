@@ -71,6 +71,13 @@ def test_without_a_hub_an_unknown_model_asks_for_its_config() -> None:
         find_model(request(), None)
 
 
+def test_a_slip_in_a_name_is_told_the_catalogues_own_where_the_hub_has_no_such_model(hub: Hub) -> None:
+    with pytest.raises(
+        HubError, match=r"^“Qwen/Qwen3-8” is not in the catalogue \(close to it: Qwen/Qwen3-8B.*\)\. Qwen/Qwen3-8 is not on the Hub"
+    ):
+        find_model(request(model="Qwen/Qwen3-8"), hub)
+
+
 def test_a_repository_gives_its_config_and_the_exact_bytes_of_its_weights(server: StandIn, hub: Hub) -> None:
     server.repos["team/model"] = Repo(files={"config.json": json.dumps(CONFIG).encode(), "model.safetensors": checkpoint(4096)})
     source = find_model(request(), hub)

@@ -9,11 +9,11 @@ memory and speed, and where the copy came from. Then raise `version` in the file
 from typing import Final
 
 from planner.core.catalog import checkpoints, machines
-from planner.core.catalog.checkpoints import CatalogModel, model, models
+from planner.core.catalog.checkpoints import CatalogModel, close_models, model, models
 from planner.core.catalog.machines import cpu_device, custom_device, device, devices, parse_machine, parse_machines
 
 CATALOG_VERSION: Final = max(machines.VERSION, checkpoints.VERSION)
 
 __all__ = [
-    "CATALOG_VERSION", "CatalogModel", "cpu_device", "custom_device", "device", "devices", "model", "models", "parse_machine", "parse_machines",
+    "CATALOG_VERSION", "CatalogModel", "close_models", "cpu_device", "custom_device", "device", "devices", "model", "models", "parse_machine", "parse_machines",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Open-weight models by exact Hub id or alias, each with the config.json keys that decide its memory and speed."""
 
 import datetime as dt
+import difflib
 import itertools
 import tomllib
 from collections.abc import Mapping
@@ -141,6 +142,12 @@ def models() -> Mapping[str, CatalogModel]:
 def model(name: str) -> CatalogModel | None:
     """The model of exactly this Hub id, short name (`qwen3-8b`) or alias, in any case; None if there is none."""
     return None if len(name) > MAX_NAME else _by_name().get(name.strip().lower())
+
+
+def close_models(name: str) -> tuple[str, ...]:
+    """At most three Hub ids of the catalogue that are spelled much like `name`, the closest first."""
+    close = difflib.get_close_matches(name.strip().lower()[:MAX_NAME], _by_name(), n=6, cutoff=0.75)
+    return tuple(dict.fromkeys(_by_name()[each].id for each in close))[:3]
 
 
 @cache
