@@ -156,7 +156,8 @@ def _batch(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | Non
     choices = sorted({128, 256, 512, 1024, 2048, 4096, 8192, 16384, default})
     batch = min(default, speeds.batch_tokens_for(request.pause_target, prefill.value, choices=[c for c in choices if c <= default]))
     pause = speeds.pass_pause_seconds(batch, prefill.value)
-    rate = f"{prefill.value:,.0f} tokens/s{'' if prefill.grade == 'measured' else ' (estimated)'}"
+    known = prefill.grade == "measured"
+    rate = f"{units.significant(prefill.value, 6 if known else 3)} tokens/s{'' if known else ' (estimated)'}"
     why = (
         f"A pass of {batch:,} prompt tokens takes about {units.seconds(pause)} at {rate}, and everyone who is generating waits for it: "
         f"{'within' if pause <= request.pause_target else 'more than'} your limit of {units.seconds(request.pause_target)}"

@@ -29,7 +29,9 @@ class Headline:
 
 def headline(plan: Plan) -> Headline:
     fit = plan.fit
-    return Headline(fit.verdict, _WORDS[fit.verdict], _sentence(fit), _felt(fit), _BINDS[fit.limit], fit.inequality)
+    # Where people set the number, what memory bears is not the reason but how far it goes.
+    inequality = f"No more than {fit.slots_that_fit:,} fit: {fit.inequality}" if fit.limit == "users" else fit.inequality
+    return Headline(fit.verdict, _WORDS[fit.verdict], _sentence(fit), _felt(fit), _BINDS[fit.limit], inequality)
 
 
 def _slots(count: int) -> str:

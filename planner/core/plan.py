@@ -240,7 +240,8 @@ class EngineChoice:
 class Plan:
     """The answer, up to but not including the engine's files: those are rendered from it (`engines.hand_over`).
 
-    `weight_lines` are the parts of the weights over all devices, where there is more than one; they are in no sum.
+    `weights` are the ones it counts with, over all devices.
+    `weight_lines` are their parts, where there is more than one; they are in no sum.
     """
 
     request: PlanRequest
@@ -256,3 +257,4 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     remarks: tuple[Remark, ...]
     weight_lines: tuple[MemoryLine, ...] = ()
+    weights: KnownWeights | None = None

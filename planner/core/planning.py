@@ -171,6 +171,7 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
         alternatives=alternatives(request, source, chosen),
         remarks=_remarks(source, chosen),
         weight_lines=_weight_lines(chosen.job.weights),
+        weights=KnownWeights(chosen.job.weights.format, chosen.job.weights.size_bytes),
     )
     handed = chosen.engine.hand_over(plan, chosen.job)
     return replace(plan, remarks=(*plan.remarks, *handed.remarks)), handed

@@ -226,7 +226,7 @@ def _memory_text(line: MemoryLine) -> str:
 
 def _held_against(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     """The three figures to hold against the running engine."""
-    slots = f"{plan.fit.slots:,} slot{'s' if plan.fit.slots != 1 else ''}"
+    slots = units.counted(plan.fit.slots, "slot")
     yield "To hold against the engine"
     yield f"  {units.gib(plan.cache.request_bytes):>14}  one request at {plan.request.context:,} tokens needs"
     yield f"  {units.gib(plan.cache.reserved_bytes):>14}  {plan.engine.title} sets aside for {slots}"
@@ -237,10 +237,13 @@ def _held_against(plan: Plan, hand_over: HandOver) -> Iterator[str]:
 
 
 def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
-    yield headline(plan).text
-    yield plan.fit.inequality
+    answer = headline(plan)
+    yield answer.text
+    yield answer.inequality
     yield ""
     yield f"Model    {plan.model.id}: {len(plan.model.shape.layers)} layers, from {plan.model.source}"
+    if plan.weights:
+        yield f"Weights  {plan.weights.format}, {units.gib(plan.weights.size_bytes)}"
     yield f"Machine  {plan.node.title}"
     yield f"Engine   {plan.engine.title} {plan.engine.version}. {plan.engine.why}"
     yield ""
@@ -265,7 +268,7 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     yield f"In flight: {load.in_flight_mean:.2f} on average, at most {load.in_flight_p95} in 95 % of moments, {load.in_flight_p99} in 99 %"
     for t in plan.fit.trades:
         chosen = "  ← this plan" if t.slots == plan.fit.slots else ""
-        yield f"  {t.slots:>4} slots: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
+        yield f"  {units.counted(t.slots, 'slot'):>10}: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
     yield f"Queue: at most {plan.fit.max_queue:,}. {plan.fit.max_queue_why}"
     if plan.alternatives:
         yield ""
@@ -283,6 +286,24 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     if plan.remarks:
         yield ""
         yield from (f"Note: {remark.message}" for remark in plan.remarks)
+
+
+def files_text(hand_over: HandOver, folder: str) -> str:
+    """What was written below `folder`, and the commands that put it to work, for a terminal."""
+    return "\n".join(_files(hand_over, folder)) + "\n"
+
+
+def _files(hand_over: HandOver, folder: str) -> Iterator[str]:
+    yield f"Files in {folder}"
+    for file in hand_over.files:
+        yield f"  {file.path.lstrip('/')}"
+        yield f"      {file.why}"
+    for title, steps in (("Install, from that folder", hand_over.apply), ("Check", hand_over.verify), ("Undo", hand_over.undo)):
+        yield ""
+        yield title
+        for step in steps:
+            yield f"  {step.command}"
+            yield f"      {step.why}"
 
 
 def reconciliation_json(found: Reconciliation) -> dict[str, Any]:

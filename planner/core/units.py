@@ -95,6 +95,33 @@ def size(size_bytes: float) -> str:
     return f"{trimmed(size_bytes)} B"
 
 
+def apart(left: float, right: float) -> tuple[str, str]:
+    """Two sizes to be compared, in a finer unit where the usual one would round them to the same: `17,146.5 MiB`, `17,139.21 MiB`."""
+    for show in (size, _mib, _bytes):
+        shown = show(left), show(right)
+        if left == right or shown[0] != shown[1]:
+            return shown
+    return shown
+
+
+def _mib(size_bytes: float) -> str:
+    return f"{trimmed(size_bytes / MIB)} MiB"
+
+
+def _bytes(size_bytes: float) -> str:
+    return f"{trimmed(size_bytes)} B"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 slot`, `6 slots`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with `digits` significant digits, thousands separated, without an exponent."""
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
+
+
 def trimmed(value: float, decimals: int = 2) -> str:
     """A number with at most `decimals` decimals and no trailing zeros, thousands separated: `1,207.5`."""
     text = f"{value:,.{decimals}f}"

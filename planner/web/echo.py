@@ -17,7 +17,10 @@ def model(plan: Plan) -> str:
 
 
 def weights(plan: Plan) -> str:
-    return f"{units.gib(plan.memory.size_of('weights'))} on the fullest card"
+    if plan.weights is None:
+        return ""
+    each = f", {units.gib(plan.memory.size_of('weights'))} on the fullest card" if len(plan.node.devices) > 1 else ""
+    return f"{plan.weights.format}, {units.gib(plan.weights.size_bytes)}{each}"
 
 
 def device(plan: Plan) -> str:

@@ -156,13 +156,10 @@ def _rate(name: str, label: str, figure: Figure) -> Asked:
     digits = 3 if figure.grade == "estimated" else 6
     between = ""
     if figure.low is not None and figure.high is not None:
-        between = f"{significant(figure.low)} to {significant(figure.high)} tokens/s"
-    return Asked(name.replace("_", "-"), label, significant(figure.value, digits), figure.grade, figure.source, "", "tokens/s", between)
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """`value` with `digits` significant digits, thousands separated, without an exponent."""
-    return f"{float(f'{value:.{digits}g}'):,.10g}"
+        between = f"{units.significant(figure.low)} to {units.significant(figure.high)} tokens/s"
+    return Asked(
+        name.replace("_", "-"), label, units.significant(figure.value, digits), figure.grade, figure.source, "", "tokens/s", between
+    )
 
 
 def _weakest(plan: Plan) -> Grade:

@@ -137,3 +137,26 @@ def test_any_text_is_a_size_in_range_or_a_refusal(text: str) -> None:
 @given(st.floats(-1e18, 1e18, allow_nan=False))
 def test_no_number_is_shown_as_minus_zero(value: float) -> None:
     assert units.trimmed(value) not in {"-0", ""}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "texts"),
+    [
+        (19 * 2**30, 18 * 2**30, ("19.00 GiB", "18.00 GiB")),
+        (18_010_341_376, 18_003_132_416, ("17,176 MiB", "17,169.12 MiB")),  # both 16.77 GiB
+        (2**30 + 1, 2**30, ("1,073,741,825 B", "1,073,741,824 B")),
+        (2**30, 2**30, ("1.000 GiB", "1.000 GiB")),
+    ],
+)
+def test_two_sizes_that_differ_are_shown_to_differ(left: int, right: int, texts: tuple[str, str]) -> None:
+    assert units.apart(left, right) == texts
+
+
+@given(left=st.integers(0, 2**50), more=st.integers(1, 2**40))
+def test_no_comparison_of_sizes_reads_as_equal(left: int, more: int) -> None:
+    shown = units.apart(left + more, left)
+    assert shown[0] != shown[1]
+
+
+def test_one_thing_is_not_counted_as_many() -> None:
+    assert [units.counted(count, "slot") for count in (0, 1, 2, 1200)] == ["0 slots", "1 slot", "2 slots", "1,200 slots"]

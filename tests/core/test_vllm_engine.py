@@ -254,3 +254,12 @@ def test_more_memory_never_holds_fewer_and_never_more_than_the_engine_has_blocks
     assert less.slots <= more.slots
     blocks = ENGINE.expect(job(shape=model, context_tokens=tokens, cache_memory_bytes=max(one, other)), 1).values["num_blocks"]
     assert more.slots <= max(0, blocks - 1)
+
+
+def test_weights_that_leave_nothing_for_the_cache_are_what_the_inequality_names() -> None:
+    large = Weights(60 * GIB, 60 * GIB, "BF16", "computed", "parameters", 60 * GIB, 60 * GIB)
+    capacity = ENGINE.capacity(job(weights=large))
+    assert capacity.slots == 0
+    assert capacity.inequality.startswith("60.00 GiB of weights and ")
+    assert "vLLM may use 22.07 GiB" in capacity.inequality
+    assert "blocks" not in capacity.inequality

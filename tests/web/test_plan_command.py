@@ -106,6 +106,14 @@ def test_files_are_written_below_their_path(run: Any, tmp_path: Path) -> None:
     assert secrets, "the environment file for keys is for its owner only"
 
 
+def test_what_was_written_and_the_commands_for_it_stand_below_the_plan(run: Any, tmp_path: Path) -> None:
+    out = run(*EXAMPLE, "--engine", "llama-server", "--out", str(tmp_path)).out
+    written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    told = out.partition(f"Files in {tmp_path}\n")[2]
+    assert sorted(line.strip() for line in told.split("\n\n")[0].splitlines()[::2]) == written
+    assert "  sudo systemctl daemon-reload\n" in told
+
+
 def test_text_for_a_terminal_names_the_verdict_first(run: Any) -> None:
     lines = run(*EXAMPLE, "--engine", "vllm").out.splitlines()
     assert lines[0].startswith("Tight: 4 ")

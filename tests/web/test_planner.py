@@ -284,3 +284,19 @@ def test_a_layer_nobody_knows_is_refused_by_name_with_the_figure_that_is_missing
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
 def test_the_planner_only_shows(client: Client, method: str) -> None:
     assert getattr(client, method)("/?" + urlencode(EXAMPLE)).status_code == 405
+
+
+def test_a_model_nobody_has_opens_the_field_for_its_config(client: Client) -> None:
+    page = client.get("/", EXAMPLE | {"model": "nobody/nothing"}).content.decode()
+    assert re.search(r'<details id="config"[^>]* open>', page)
+    assert not re.search(r'<details id="config"[^>]* open>', client.get("/", EXAMPLE).content.decode())
+
+
+def test_the_weights_a_plan_counts_with_are_named_at_their_field(client: Client) -> None:
+    page = client.get("/", EXAMPLE | {"engine": "llama-server"}).content.decode()
+    assert re.search(r'<p id="in-weights_quant-note" class="note">Q4_K_M, 4\.687 GiB</p>', page)
+
+
+def test_a_plan_that_fits_says_how_far_memory_goes_and_not_that_it_is_short(client: Client) -> None:
+    page = client.get("/", EXAMPLE | {"engine": "llama-server"}).content.decode()
+    assert "Your users set the number.</strong> No more than 16 fit: 17 × " in page

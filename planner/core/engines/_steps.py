@@ -90,7 +90,7 @@ def check(daemon: Daemon) -> Step:
     return Step(
         f"sudo sh ./etc/{daemon.name}/check.sh",
         "pass in every line",
-        "Does what the steps below do by hand, and says for each whether it passed. With a key: put API_KEY=… before sh.",
+        "All the checks at once: it says for each whether it passed. With a key: put API_KEY=… before sh.",
     )
 
 

@@ -63,12 +63,14 @@ def _inequality(job: Job, serve: Serve, slots: int, one: Placement) -> str:
     placed = place(job, settings, held(job, settings))
     short, where = _short(placed)
     if not short.cache_bytes or short.used_bytes - short.cache_bytes > short.usable_bytes:
-        return f"{units.size(short.used_bytes)} of weights, buffers and cache for {_slots(more)}, but {where} has {units.size(short.usable_bytes)}."
+        needed, there = units.apart(short.used_bytes, short.usable_bytes)
+        return f"{needed} of weights, buffers and cache for {_slots(more)}, but {where} has {there}."
     pool = short.usable_bytes - (short.used_bytes - short.cache_bytes)
     on_it = "" if len(placed.cards) == 1 else f" on {where}"
+    needed, left = units.apart(short.cache_bytes, pool)
     return (
-        f"{more} × {units.size(short.cache_bytes / more)} = {units.size(short.cache_bytes)} of cache{on_it} for {_slots(more)} of "
-        f"{job.context_tokens:,} tokens, but {where} has {units.size(pool)} left for it."
+        f"{more} × {units.size(short.cache_bytes / more)} = {needed} of cache{on_it} for {_slots(more)} of "
+        f"{job.context_tokens:,} tokens, but {where} has {left} left for it."
     )
 
 

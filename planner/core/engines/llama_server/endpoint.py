@@ -150,7 +150,7 @@ def _signs(plan: Plan, flags: VersionFlags) -> Iterator[Setting]:
     yield from flags.setting(
         "--slots",
         None,
-        why=f"/slots shows which of the {plan.fit.slots} are busy, and with how many tokens.",
+        why=f"/slots shows {'whether the slot is' if plan.fit.slots == 1 else f'which of the {plan.fit.slots} are'} busy, and with how many tokens.",
         breaks="It answers everyone who may use the server: --no-slots where users must not see each other's work.",
         source="slots",
     )

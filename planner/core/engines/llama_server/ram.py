@@ -108,7 +108,7 @@ def ram_lines(job: Job, settings: Serving, held: Caches, placement: Placement) -
             name="outputs",
             kind="overhead",
             size_bytes=output_bytes(job.shape, settings),
-            why=f"The logits of {settings.n_parallel} slots × {1 + settings.draft_tokens} rows × {job.shape.vocab_size:,} entries × 4 B.",
+            why=f"The logits of {units.counted(settings.n_parallel, 'slot')} × {units.counted(1 + settings.draft_tokens, 'row')} × {job.shape.vocab_size:,} entries × 4 B.",
             grade="exact",
             source="llama.cpp b11434 src/llama-context.cpp, output_reserve",
         ),

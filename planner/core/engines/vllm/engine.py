@@ -150,7 +150,13 @@ def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
         f"{size(max(0, figures.pool_bytes))} ÷ {pool.block_bytes:,} B = {pool.num_blocks:,} blocks, one of them unused; "
         f"{fitting} × {tokens:,} tokens take {layout.blocks_of(fitting, tokens):,}, {one_more} would take {layout.blocks_of(one_more, tokens):,}"
     )
-    if not pool.starts:
+    if figures.pool_bytes <= 0:
+        work = figures.usable_bytes - figures.pool_bytes - figures.weights_bytes
+        inequality = (
+            f"{size(figures.weights_bytes)} of weights and {size(work)} to work in, but vLLM may use {size(figures.usable_bytes)} of "
+            f"{job.node.devices[figures.card].name}: nothing is left for the cache, so vLLM does not start"
+        )
+    elif not pool.starts:
         need = layout.reserved_blocks(figures.serving.max_model_len)
         inequality += f"; a request of {figures.serving.max_model_len:,} tokens alone needs {need:,}, so vLLM does not start"
     engines = figures.serving.data_parallel_size
