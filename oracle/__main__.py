@@ -1,6 +1,7 @@
 """`python -m oracle`: installs the engines, tries them, prints a line per run, and ends with 1 where anything differed."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ def main() -> int:
     parser.add_argument("--engine", nargs="+", choices=("llama-server", "vllm"), default=("llama-server", "vllm"))
     parser.add_argument("--model", nargs="+", default=(), help="only these of the tiny models, such as gemma3-dense")
     parser.add_argument("--all", action="store_true", help="every architecture that llama.cpp can make a tiny model of")
+    # Without this, being told to end would leave the engine of the moment running.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     runs = []
     for run in _runs(parser.parse_args()):
         runs.append(run)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from oracle import tiny_gguf
-from oracle.asking import ask, last_words, nearest
+from oracle.asking import ask, last_words, nearest, told
 from oracle.checks import Run
 from oracle.install import LlamaBuild
 from oracle.plans import Start, llama_server_start
@@ -72,7 +72,7 @@ def _try(run: Run, build: LlamaBuild, start: Start, *, port: int, log: Path) -> 
         healthy = server.wait_until_healthy(START_SECONDS)
         run.expect("starts", "the process", passed=server.process.poll() is None, detail=last_words(server.lines()))
         if run.expect("health", "/health", passed=healthy, detail="no answer"):
-            properties = server.call("/props")
+            properties = told(server, "/props") or {}
             ask(run, server)
             run.expect("answers", "still runs", passed=server.process.poll() is None, detail=last_words(server.lines()))
     # Only now has the server's own thread written the whole log.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from oracle.asking import ask, last_words, nearest
+from oracle.asking import ask, last_words, nearest, told
 from oracle.checks import Run
 from oracle.plans import Start, vllm_start
 from oracle.server import Server, free_port, serving
@@ -100,7 +100,7 @@ def _lines(run: Run, lines: list[str], expect: Expectation) -> None:
 
 
 def _values(run: Run, server: Server, expect: Expectation) -> None:
-    match = _BLOCK_METRIC.search(str(server.call("/metrics")))
+    match = _BLOCK_METRIC.search(str(told(server, "/metrics")))
     printed = (int(match[1]), int(match[2])) if match else None
     wanted = (expect.values["block_size"], expect.values["num_blocks"])
     run.expect("values", "block_size, num_blocks", passed=wanted == printed, detail=f"{wanted} expected, {printed} in /metrics")
