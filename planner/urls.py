@@ -2,10 +2,11 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import config, curve, files, glossary, guide, health, planner, review, startup
+from planner.web.views import accuracy, config, curve, files, glossary, guide, health, planner, review, startup
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
+    path("accuracy/", accuracy.accuracy, name="accuracy"),
     path("config/", config.config, name="config"),
     path("curve/", curve.curve, name="curve"),
     path("files.zip", files.archive, name="archive"),

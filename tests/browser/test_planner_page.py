@@ -210,7 +210,7 @@ def test_nothing_is_wider_than_a_phone(open_page: OpenPage, address: str) -> Non
 
 
 ANSWERS = ["/", DOES_NOT_FIT, QWEN_OLLAMA]
-OTHERS = ["/?users=0", "/glossary/", "/curve/?device=rtx-4090", "/nowhere"]
+OTHERS = ["/?users=0", "/glossary/", "/accuracy/", "/curve/?device=rtx-4090", "/nowhere"]
 LOOKS = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
 
 

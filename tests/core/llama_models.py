@@ -2,22 +2,13 @@
 
 from typing import Final
 
+from planner.core.accuracy.shapes import gguf
 from planner.core.engines.contract import Job
 from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
 from planner.core.readers.gguf_shape import read_gguf_shape
 from planner.core.units import GIB
 from planner.core.weights import Weights
-
-
-def gguf(arch: str, layers: int, hidden: int, heads: int, kv: int | list[int], **more: object) -> dict[str, object]:
-    """Metadata of an architecture; in `more`, a double underscore is a dot (`attention__key_length`)."""
-    facts: dict[str, object] = {
-        "block_count": layers, "embedding_length": hidden, "attention.head_count": heads, "attention.head_count_kv": kv,
-        "context_length": 131_072, "vocab_size": 32_000, "feed_forward_length": 4 * hidden,
-    }  # fmt: skip
-    facts.update({key.replace("__", "."): value for key, value in more.items()})
-    return {"general.architecture": arch, **{f"{arch}.{key}": value for key, value in facts.items()}}
 
 
 def heads(key: int, value: int | None = None) -> dict[str, object]:
