@@ -72,10 +72,10 @@ def unknown_name(case: Case) -> Iterator[Complaint]:
 
 
 def _names(case: Case) -> tuple[str, ...]:
-    """Every long flag and every variable that the version knows."""
+    """Every long flag under each of its names, and every variable, that the version knows."""
     known = [flag for flag in case.flags.table.flags if flag.known_to(case.flags.version)]
     variables = [setting.env for flag in known for setting in case.flags.setting(flag.name, None, why="") if setting.env]
-    return (*(flag.name for flag in known if flag.name.startswith("--")), *variables)
+    return (*(name for flag in known for name in (flag.name, *flag.aliases) if name.startswith("--")), *variables)
 
 
 def _meant(case: Case, given: Given, names: tuple[str, ...]) -> Flag | None:
