@@ -195,6 +195,16 @@ def test_automatic_length_is_the_longest_that_fits() -> None:
     assert ENGINE.stated(auto) == (None, 7264)
 
 
+def test_the_checkpoints_own_draft_layers_are_weighed_only_where_they_draft() -> None:
+    weights = replace(job().weights, draft_bytes=GIB)
+    drafting = ("-sc", '{"method":"mtp","num_speculative_tokens":2}')
+    plain = line_of(job(weights=weights), "Weights")
+    assert plain == QWEN3_8B_BYTES
+    assert line_of(job(weights=weights, engine_args=drafting), "Weights") == plain + GIB
+    two = job(weights=weights, engine_args=drafting, node=Node((device(),) * 2), tensor_parallel=2)
+    assert line_of(two, "Weights") == plain // 2 + GIB // 2
+
+
 def test_an_unquantised_draft_layer_or_a_dropped_window_changes_the_layers_that_are_cached() -> None:
     windowed = job(shape=shape(TokenStore("sliding", 8, 128, 128, window=1024)), engine_args=("--disable-sliding-window",))
     assert {store.window for layer in ENGINE.stored(windowed) for store, _ in layer if isinstance(store, TokenStore)} == {None}

@@ -97,7 +97,7 @@ def _stage_weights(job: Job, layout: Layout) -> tuple[int, ...]:
     """Weights of one GPU on each stage: the stage's share of the layers, divided by the tensor-parallel ranks.
 
     Data-parallel engines have a copy each, of a mixture of experts only of what is not routed: the experts lie over the ranks of
-    all engines, sliced, or whole with expert parallelism.
+    all engines, sliced, or whole with expert parallelism. The checkpoint's own draft layers, where they draft, are on the last stage.
     Source: vLLM model_executor/layers/fused_moe/config.py, FusedMoEParallelConfig.make.
     """
     serving, layers = layout.serving, max(1, len(job.shape.layers))
@@ -109,6 +109,8 @@ def _stage_weights(job: Job, layout: Layout) -> tuple[int, ...]:
         routed = routed_bytes(job.weights, job.shape.feed_forward)
         share = ceil(experts / (ranks * engines)) / experts if serving.expert_parallel else 1 / (ranks * engines)
         each = [ceil(((whole - routed) / ranks + routed * share) * min(len(part), layers) / layers) for part in layout.stages]
+    if serving.drafts_with_model:
+        each[-1] += ceil(job.weights.draft_bytes / ranks)
     return tuple(max(0, part - serving.offloaded_bytes) for part in each)
 
 
