@@ -37,8 +37,9 @@ class Asked:
 
 
 def readouts(plan: Plan) -> tuple[Asked, ...]:
-    """The row of figures under the verdict."""
-    return (_slots_that_fit(plan), _slots_needed(plan), _in_flight(plan), _waits(plan), _mean_wait(plan), _queue(plan))
+    """The row of figures under the verdict. Where nobody can be served, nobody waits or queues."""
+    wanted = (_slots_that_fit(plan), _slots_needed(plan), _in_flight(plan))
+    return (*wanted, _waits(plan), _mean_wait(plan), _queue(plan)) if plan.fit.slots_that_fit else wanted
 
 
 def memory_lines(plan: Plan) -> tuple[Asked, ...]:

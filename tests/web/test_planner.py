@@ -300,3 +300,12 @@ def test_the_weights_a_plan_counts_with_are_named_at_their_field(client: Client)
 def test_a_plan_that_fits_says_how_far_memory_goes_and_not_that_it_is_short(client: Client) -> None:
     page = client.get("/", EXAMPLE | {"engine": "llama-server"}).content.decode()
     assert "Your users set the number.</strong> No more than 16 fit: 17 × " in page
+
+
+def test_where_nobody_can_be_served_no_wait_is_promised(client: Client) -> None:
+    page = client.get("/", {"model": "Qwen/Qwen3-30B-A3B", "device": "2x3090", "users": "5", "engine": "vllm"}).content.decode()
+    figures = re.search(r'<ul class="readouts".*?</ul>', page, re.DOTALL)
+    assert figures is not None
+    assert "slots needed" in figures[0]
+    assert "of turns wait" not in figures[0]
+    assert "mean wait" not in figures[0]

@@ -11,7 +11,7 @@ from planner.core.engines.vllm.overheads import SOURCE, Estimate, activation, cu
 from planner.core.engines.vllm.parallel import stage_of
 from planner.core.engines.vllm.serving import Serving, settle
 from planner.core.plan import DeviceBudget, MemoryBudget, MemoryLine
-from planner.core.units import percent, size
+from planner.core.units import counted, percent, size
 from planner.core.weights import routed_bytes
 
 _WORKER = "vLLM v1/worker/gpu_worker.py, determine_available_memory."
@@ -228,7 +228,7 @@ def _overhead_line(name: str, estimate: Estimate) -> MemoryLine:
 def _cache_why(job: Job, figures: Account, running: int, blocks: int) -> str:
     layout, tokens = figures.pool.layout, job.context_tokens
     return (
-        f"{running} conversations of {tokens:,} tokens: {blocks:,} of {figures.pool.num_blocks:,} blocks of "
+        f"{counted(running, 'conversation')} of {tokens:,} tokens: {blocks:,} of {figures.pool.num_blocks:,} blocks of "
         f"{layout.block_size:,} tokens, {figures.pool.block_bytes:,} B each."
     )
 
