@@ -55,8 +55,10 @@ class LlamaStartUp:
 
     def printed(self, lines: Sequence[str]) -> tuple[Printed, ...]:
         lines = after_last(tuple(lines), _START)
-        figures = (*_context(lines), *_caches(lines), *_buffers(lines))
-        return tuple({figure.key: figure for figure in reversed(figures)}.values())[::-1]
+        found: dict[str, Printed] = {}
+        for figure in (*_context(lines), *_caches(lines), *_buffers(lines)):
+            found.setdefault(figure.key, figure)
+        return tuple(found.values())
 
     def expected(self, expectation: Expectation) -> Mapping[str, float | str]:
         values = expectation.values
