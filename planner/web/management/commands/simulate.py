@@ -95,8 +95,9 @@ def _recorded(name: str) -> tuple[Recorded, ...]:
         return read_recorded(_bounded(sys.stdin))
     try:
         with open_file(Path(name), field="replay") as raw:
-            file = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw
-            return read_recorded(_bounded(TextIOWrapper(file, encoding="utf-8", errors="replace")))
+            binary = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw
+            with TextIOWrapper(binary, encoding="utf-8", errors="replace") as text:
+                return read_recorded(_bounded(text))
     except (OSError, EOFError, zlib.error) as problem:
         raise InputError(f"{name} cannot be read: {problem}.", field="replay") from None
 
