@@ -110,13 +110,21 @@ def _arguments(request: PlanRequest) -> tuple[str, ...]:
     return words
 
 
-def _check_context(request: PlanRequest, shape: ModelShape) -> None:
-    if shape.max_context and request.context > shape.max_context:
-        raise InputError(
-            f"The model was trained for {shape.max_context:,} tokens (max_position_embeddings): "
-            f"a context of {request.context:,} is beyond it. Choose at most {shape.max_context:,}.",
-            field="context",
-        )
+def own_context(request: PlanRequest, shape: ModelShape) -> PlanRequest:
+    """The request with the model's own context where that is shorter than the default and none was asked for.
+
+    Raises InputError for one that was asked for and is longer than the model's.
+    """
+    longest = shape.max_context
+    if longest is None or request.context <= longest:
+        return request
+    if "context" not in request.model_fields_set:
+        return request.model_copy(update={"context": longest})
+    raise InputError(
+        f"The model was trained for {longest:,} tokens (max_position_embeddings): "
+        f"a context of {request.context:,} is beyond it. Choose at most {longest:,}.",
+        field="context",
+    )
 
 
 def _load(request: PlanRequest, rates: Speed) -> tuple[Workload, tuple[Remark, ...]]:
@@ -211,8 +219,8 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
 
 def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     """The plan under one engine. Raises InputError where the engine cannot run it at all."""
+    request = own_context(request, source.shape)
     node = machine(request)
-    _check_context(request, source.shape)
     job = _job(request, source, engine, node)
     engine.check(job)
     spill = engine.spilled(job, 1)

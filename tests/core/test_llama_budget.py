@@ -233,11 +233,11 @@ def test_outputs_lie_in_ram_one_row_per_slot_and_drafted_token() -> None:
 
 def test_saved_prompts_and_snapshots_stand_beside_the_device() -> None:
     names = {line.name: line for line in ENGINE.budget(job(GPT_OSS_20B, node=Node((card(24),), 64 * GIB), gib=11), 2).ram_lines}
-    assert names["saved prompts"].size_bytes == 8 * GIB
+    assert names["Saved prompts"].size_bytes == 8 * GIB
     # Two snapshots of 12 windows of 128 tokens for each of two slots.
-    assert names["snapshots"].size_bytes == 2 * 2 * 12 * 128 * 8 * 64 * 2 * 2
+    assert names["Snapshots"].size_bytes == 2 * 2 * 12 * 128 * 8 * 64 * 2 * 2
     off = ENGINE.budget(job(GPT_OSS_20B, "-cram 0 -ctxcp 0", node=Node((card(24),), 64 * GIB), gib=11), 2).ram_lines
-    assert [line.name for line in off] == ["outputs"]
+    assert [line.name for line in off] == ["Outputs"]
 
 
 REMARKED = [

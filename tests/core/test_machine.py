@@ -255,7 +255,7 @@ def test_unified_memory_has_no_ram_to_spill_to() -> None:
 
 def test_what_the_system_keeps_of_a_machine_without_a_gpu_is_an_estimate_until_it_is_typed() -> None:
     guessed, typed = plan(ram="16GiB"), plan(ram="16GiB", reserved_memory="3GiB")
-    system = line(guessed, "the system")
+    system = line(guessed, "The system")
     assert (system.grade, system.low_bytes, system.size_bytes, system.high_bytes) == ("estimated", GIB // 2, GIB, 2 * GIB)
     assert "Debian" in system.source
     assert line(typed, "Left to the desktop and others").size_bytes == 3 * GIB

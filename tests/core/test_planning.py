@@ -1,5 +1,6 @@
 """Whole plans on catalogue models: the facts that must come out, the engine and why, what would help, and refusals."""
 
+import json
 from typing import Any
 
 import pytest
@@ -153,3 +154,13 @@ def test_without_a_machine_the_question_is_which() -> None:
     with pytest.raises(InputError, match="Say what it runs on") as refused:
         answer(read_request(CHAT), hub=None)
     assert refused.value.field == "device"
+
+
+def test_a_model_shorter_than_the_default_context_is_planned_at_its_own() -> None:
+    asked = {"model": "mistralai/Mixtral-8x7B-v0.1", "users": 2, "device": "h100-sxm", "config": None}
+    short = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 512,
+             "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 2048}  # fmt: skip
+    request = read_request({**asked, "config": json.dumps(short)})
+    assert answer(request, hub=None).plan.fit.context_per_slot == 2048
+    with pytest.raises(InputError, match="beyond it"):
+        answer(read_request({**asked, "config": json.dumps(short), "context": 8192}), hub=None)

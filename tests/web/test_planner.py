@@ -248,7 +248,7 @@ def test_three_figures_stand_side_by_side_with_the_lines_the_engine_prints(clien
 
 
 def test_memory_that_is_in_no_sum_stands_apart_line_by_line(client: Client, text_of: TextOf) -> None:
-    assert "saved prompts" in text_of(client.get("/", EXAMPLE | {"engine": "llama-server"}))
+    assert "Saved prompts" in text_of(client.get("/", EXAMPLE | {"engine": "llama-server"}))
     page = text_of(client.get("/", EXAMPLE | {"model": "Qwen/Qwen3.5-27B", "device": "h100-sxm", "engine": "vllm"}))
     assert "loaded only for speculative decoding" in page
 

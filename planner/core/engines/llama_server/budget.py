@@ -20,7 +20,7 @@ def _weights_line(job: Job, load: Load, placement: Placement) -> MemoryLine:
     whole = load.weights_bytes == weights.size_bytes
     count = len(load.layers)
     return MemoryLine(
-        name="weights",
+        name="Weights",
         kind="weights",
         size_bytes=load.weights_bytes,
         why=f"All {count} layers and the output in {weights.format}. The input embedding stays in RAM where the output has a table of its own."
@@ -42,7 +42,7 @@ def _cache_line(settings: Serving, held: Caches, load: Load) -> MemoryLine:
         parts.append(f"recurrent state {units.size(held.state_bytes)}")
     shared = "" if load.cache_bytes == held.size_bytes else " over all devices; a layer's cache is where the layer is"
     return MemoryLine(
-        name="cache",
+        name="Cache of the conversations",
         kind="cache",
         size_bytes=load.cache_bytes,
         why=f"{kind}, keys in {settings.type_k.name} and values in {settings.type_v.name}: {', '.join(parts) or 'nothing'}{shared}. "
@@ -57,7 +57,7 @@ def system_line(load: Load) -> MemoryLine:
     if load.device is None or not load.device.is_gpu:
         low, high = SYSTEM_RANGE
         return MemoryLine(
-            name="the system",
+            name="The system",
             kind="reserved",
             size_bytes=load.taken_bytes,
             why="The operating system and what runs beside the server: say how much it is on your machine (reserved memory).",
@@ -67,7 +67,7 @@ def system_line(load: Load) -> MemoryLine:
             high_bytes=high,
         )
     return MemoryLine(
-        name="the system",
+        name="The system",
         kind="reserved",
         size_bytes=load.taken_bytes,
         why=f"{load.device.name} shares its memory with the system: {units.size(load.total_bytes - load.taken_bytes)} of it are for a model.",
@@ -86,7 +86,7 @@ def _reserved_lines(load: Load) -> Iterator[MemoryLine]:
         yield others_line(load.reserved_bytes)
     if load.margin_bytes:
         yield MemoryLine(
-            name="left free",
+            name="Left free",
             kind="reserved",
             size_bytes=min(load.margin_bytes, load.total_bytes - load.taken_bytes - load.reserved_bytes),
             why=f"llama-server leaves {units.size(load.margin_bytes)} of every device free (--fit-target): the driver's context and whatever "
@@ -104,7 +104,7 @@ def _lines(job: Job, settings: Serving, held: Caches, load: Load, placement: Pla
     if load.compute:
         lines.append(
             MemoryLine(
-                name="compute buffer",
+                name="Compute buffer",
                 kind="overhead",
                 size_bytes=load.compute.size_bytes,
                 why=load.compute.why,
@@ -125,7 +125,7 @@ def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placemen
     free = load.total_bytes - sum(line.size_bytes for line in lines)
     lines.append(
         MemoryLine(
-            "free", "free", free, "What nobody has claimed." if free >= 0 else "This much is missing.", "computed", "the lines above"
+            "Free", "free", free, "What nobody has claimed." if free >= 0 else "This much is missing.", "computed", "the lines above"
         )
     )
     pool = load.cache_bytes + free

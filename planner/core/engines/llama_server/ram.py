@@ -86,17 +86,17 @@ def _spilled(job: Job, placement: Placement) -> Iterator[MemoryLine]:
         return
     weights = job.weights
     share_low, share_high = (bound / max(1, weights.size_bytes) for bound in (weights.low_bytes, weights.high_bytes))
-    for name, size in (("weights in RAM", placement.ram.weights_bytes), ("cache in RAM", placement.ram.cache_bytes)):
+    for name, size in (("Weights in RAM", placement.ram.weights_bytes), ("Cache in RAM", placement.ram.cache_bytes)):
         if size:
             yield MemoryLine(
                 name=name,
-                kind="weights" if name.startswith("weights") else "cache",
+                kind="weights" if name.startswith("Weights") else "cache",
                 size_bytes=size,
                 why="What the cards do not hold; every token reads it at the speed of the RAM.",
-                grade="estimated" if name.startswith("weights") else "computed",
+                grade="estimated" if name.startswith("Weights") else "computed",
                 source=job.weights.source,
-                low_bytes=round(size * share_low) if name.startswith("weights") else None,
-                high_bytes=round(size * share_high) if name.startswith("weights") else None,
+                low_bytes=round(size * share_low) if name.startswith("Weights") else None,
+                high_bytes=round(size * share_high) if name.startswith("Weights") else None,
             )
 
 
@@ -105,7 +105,7 @@ def ram_lines(job: Job, settings: Serving, held: Caches, placement: Placement) -
     lines = [
         *_spilled(job, placement),
         MemoryLine(
-            name="outputs",
+            name="Outputs",
             kind="overhead",
             size_bytes=output_bytes(job.shape, settings),
             why=f"The logits of {units.counted(settings.n_parallel, 'slot')} × {units.counted(1 + settings.draft_tokens, 'row')} × {job.shape.vocab_size:,} entries × 4 B.",
@@ -117,7 +117,7 @@ def ram_lines(job: Job, settings: Serving, held: Caches, placement: Placement) -
     if limit:
         lines.append(
             MemoryLine(
-                name="saved prompts",
+                name="Saved prompts",
                 kind="overhead",
                 size_bytes=max(0, limit),
                 why=f"Conversations that lost their slot are kept here, up to --cache-ram {limit // MIB:,} MiB."
@@ -134,7 +134,7 @@ def ram_lines(job: Job, settings: Serving, held: Caches, placement: Placement) -
     if each and count:
         lines.append(
             MemoryLine(
-                name="snapshots",
+                name="Snapshots",
                 kind="overhead",
                 size_bytes=each * count * settings.n_parallel,
                 why=f"Windows and recurrent states cannot be rolled back: {settings.n_parallel} slots keep up to {count} snapshots of {units.size(each)} each.",
