@@ -130,7 +130,9 @@ def trimmed(value: float, decimals: int = 2) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration for people: `0.44 s`, `7.2 s`, `2 min 10 s`."""
+    """A duration for people: `9.6 ms`, `0.44 s`, `7.2 s`, `2 min 10 s`; what is shorter than a twentieth of a millisecond is `0 s`."""
+    if 0.00005 <= value < 0.00995:
+        return f"{trimmed(value * 1000, 1)} ms"
     if value < 0.995:
         return f"{trimmed(value)} s"
     if value < 120:

@@ -103,7 +103,20 @@ def test_a_size_is_shown_in_its_own_unit(size: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0 s"), (0.4378, "0.44 s"), (7.193, "7.2 s"), (9.0, "9 s"), (130, "2 min 10 s"), (180, "3 min"), (9000, "2.5 h")],
+    [
+        (0.0, "0 s"),
+        (1e-9, "0 s"),
+        (0.0001, "0.1 ms"),
+        (0.0042, "4.2 ms"),
+        (0.00994, "9.9 ms"),
+        (0.00996, "0.01 s"),
+        (0.4378, "0.44 s"),
+        (7.193, "7.2 s"),
+        (9.0, "9 s"),
+        (130, "2 min 10 s"),
+        (180, "3 min"),
+        (9000, "2.5 h"),
+    ],
 )
 def test_durations(value: float, text: str) -> None:
     assert units.seconds(value) == text
