@@ -63,7 +63,7 @@ def _weights(request: PlanRequest, source: Source, engine: Engine) -> Weights:
     """Bytes typed in, else a known file of the wanted format, else parameters × bits; the checkpoint's own format where it can be served."""
     if request.weights_size:
         return weighing.typed_weights(request.weights_size, quant=request.weights_quant, parameters=source.parameters)
-    usual = weighing.DEFAULT_GGUF_QUANT if engine.serves_gguf else weighing.checkpoint_format(source.shape)
+    usual = weighing.usual_gguf(source.shape) if engine.serves_gguf else weighing.checkpoint_format(source.shape)
     wanted = request.weights_quant or source.weights_format or usual
     if (source.weights_format or wanted.upper() in weighing.GGUF_ONLY) and not engine.serves_gguf:
         raise InputError(

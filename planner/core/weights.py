@@ -25,6 +25,7 @@ __all__ = [
     "routed_bytes",
     "smaller_formats",
     "typed_weights",
+    "usual_gguf",
 ]
 
 # Formats that exist only as GGUF files.
@@ -135,6 +136,11 @@ def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
         lines=lines,
         draft_bytes=round(parameters.draft * fmt.body.typical / 8) if fmt.kind == "checkpoint" else 0,
     )
+
+
+def usual_gguf(shape: ModelShape) -> str:
+    """The GGUF format people run where they name none: a checkpoint published in MXFP4 (gpt-oss) keeps its experts as they are."""
+    return "MXFP4_MOE" if shape.quantization == "mxfp4" else DEFAULT_GGUF_QUANT
 
 
 def checkpoint_format(shape: ModelShape) -> str:

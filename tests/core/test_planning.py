@@ -164,3 +164,9 @@ def test_a_model_shorter_than_the_default_context_is_planned_at_its_own() -> Non
     assert answer(request, hub=None).plan.fit.context_per_slot == 2048
     with pytest.raises(InputError, match="beyond it"):
         answer(read_request({**asked, "config": json.dumps(short), "context": 8192}), hub=None)
+
+
+def test_a_checkpoint_published_in_mxfp4_is_planned_as_the_gguf_file_that_keeps_it() -> None:
+    made = planned("openai/gpt-oss-20b", engine="llama-server")
+    assert any("MXFP4_MOE" in str(setting.value) for setting in made.hand_over.settings)
+    assert 11 < made.plan.memory.size_of("weights") / 2**30 < 12  # its GGUF file has 11.3 GiB
