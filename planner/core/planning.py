@@ -132,7 +132,7 @@ def _beside(request: PlanRequest, chosen: Draft) -> Fit:
 def _remarks(source: Source, chosen: Draft) -> tuple[Remark, ...]:
     notes = tuple(Remark(note.code, note.message, "model") for note in source.shape.notes)
     disputed = tuple(
-        Remark("disputed", f"{device.name}: {text}", "device")
+        Remark("disputed", f"{device.name}: sources differ on its {text}. The first is used.", "device")
         for device in dict.fromkeys(chosen.job.node.devices)
         for text in device.disputed
     )

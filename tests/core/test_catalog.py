@@ -120,6 +120,9 @@ def test_what_is_no_name_is_refused_in_a_short_sentence(typed: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "machine"),
     [
+        ("3090x2", ("rtx-3090", 2)),
+        ("3090 x 2", ("rtx-3090", 2)),
+        ("2x 3090", ("rtx-3090", 2)),
         ("rtx-4090", ("rtx-4090", 1)),
         ("2x3090", ("rtx-3090", 2)),
         ("2 x RTX 3090", ("rtx-3090", 2)),
@@ -140,6 +143,12 @@ def test_a_machine_has_1_to_64_devices(typed: str) -> None:
     with pytest.raises(InputError, match="1 to 64") as refused:
         catalog.parse_machine(typed)
     assert refused.value.field == "count"
+
+
+@pytest.mark.parametrize("typed", ["GTX 1080", "RTX 6000", "rtx6000"])
+def test_the_x_of_a_name_is_no_count(typed: str) -> None:
+    with pytest.raises(InputError, match=typed):
+        catalog.parse_machine(typed)
 
 
 @given(st.one_of(st.text(max_size=60), st.tuples(st.sampled_from(DEVICES).map(slug), st.text(max_size=4)).map("".join)))
@@ -204,11 +213,11 @@ def test_a_disputed_value_names_both_sides_and_the_entry_holds_the_first(device:
     assert len(figures) >= 2
     assert device.bandwidth_bytes_per_s is not None
     held = {
-        "memory.nominal_gb": device.nominal_gb,
-        "bandwidth_gb_s": device.bandwidth_bytes_per_s / 1e9,
-        "watts": device.watts,
-        "tflops.bf16": (device.bf16_flops or 0) / 1e12,
-        "tflops.fp8": (device.fp8_flops or 0) / 1e12,
+        "memory in GB": device.nominal_gb,
+        "bandwidth in GB/s": device.bandwidth_bytes_per_s / 1e9,
+        "power in W": device.watts,
+        "BF16 rate in TFLOP/s": (device.bf16_flops or 0) / 1e12,
+        "FP8 rate in TFLOP/s": (device.fp8_flops or 0) / 1e12,
     }
     assert held[field] == pytest.approx(figures[0])
 

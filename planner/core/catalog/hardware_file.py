@@ -40,6 +40,21 @@ class Memory(_Entry):
         return self
 
 
+# What people call the fields that sources may differ on.
+_WORDS: Final = {
+    "memory.nominal_gb": "memory in GB",
+    "bandwidth_gb_s": "bandwidth in GB/s",
+    "tflops.bf16": "BF16 rate in TFLOP/s",
+    "tflops.fp8": "FP8 rate in TFLOP/s",
+    "watts": "power in W",
+}
+
+
+def _in_words(disputed: str) -> str:
+    field, colon, sides = disputed.partition(":")
+    return f"{_WORDS[field]}{colon}{sides}"
+
+
 class Rates(_Entry):
     """Dense rates in 10^12 operations per second."""
 
@@ -127,7 +142,7 @@ class HardwareFile(_Entry):
             launch_price_usd=launch.price_usd,
             source=self._source(entry),
             checked=self.checked,
-            disputed=entry.disputed,
+            disputed=tuple(_in_words(text) for text in entry.disputed),
             available_bytes=round(memory.available_gib * GIB) if memory and memory.available_gib else None,
         )
 

@@ -21,7 +21,8 @@ MAX_CHOICES: Final = 12
 # Words that vendors put before every name, and people leave out.
 _FAMILY_WORDS: Final = frozenset({"nvidia", "geforce", "rtx", "tesla", "amd", "radeon", "rx", "instinct", "intel", "apple"})
 _COUNT_FIRST: Final = re.compile(r"(\d+)\s*[x×*]\s*(.+)", re.ASCII | re.IGNORECASE)
-_COUNT_LAST: Final = re.compile(r"(.+?)\s*[x×*]\s*(\d+)", re.ASCII | re.IGNORECASE)
+# The x of “GTX 1080” is none: a letter stands before it.
+_COUNT_LAST: Final = re.compile(r"(.+?)\s*(?:(?<![a-z])x|[×*])\s*(\d+)", re.ASCII | re.IGNORECASE)
 
 # Commas and plus signs that one product's name has at most.
 _MARKS_IN_A_NAME: Final = 3
@@ -68,17 +69,18 @@ def parse_machine(text: str) -> tuple[str, int]:
 
     Raises InputError for a name that is not exact (see `device`) and for a count outside 1 to 64.
     """
-    typed = text.strip()[: MAX_NAME + 10]
-    name, count = typed, "1"
-    if _exact(typed) is None:
-        if first := _COUNT_FIRST.fullmatch(typed):
-            count, name = first.groups()
-        elif last := _COUNT_LAST.fullmatch(typed):
-            name, count = last.groups()
+    count, name = _counted(text.strip()[: MAX_NAME + 10])
     slug = device(name).slug
     if len(count) > 3 or not 1 <= int(count) <= MAX_COUNT:
         raise InputError(f"A machine has 1 to {MAX_COUNT} devices, not {count[:10]}.", field="count")
     return slug, int(count)
+
+
+def _counted(typed: str) -> tuple[str, str]:
+    """The count and the name in `typed`: where it can be read in several ways, the one that names a device."""
+    first, last = _COUNT_FIRST.fullmatch(typed), _COUNT_LAST.fullmatch(typed)
+    ways = [("1", typed), *([(first[1], first[2])] if first else []), *([(last[2], last[1])] if last else [])]
+    return next(((count, name) for count, name in ways if _exact(name) is not None), ways[1] if ways[1:] else ways[0])
 
 
 def parse_machines(text: str) -> tuple[tuple[str, int], ...]:
@@ -111,8 +113,7 @@ def _listed(text: str) -> list[str]:
 def _is_machine(text: str) -> bool:
     if len(text) > MAX_NAME:
         return False
-    named = _COUNT_FIRST.fullmatch(text.strip()) or _COUNT_LAST.fullmatch(text.strip())
-    return _exact(text) is not None or (named is not None and any(_exact(name) is not None for name in named.groups()))
+    return _exact(_counted(text.strip())[1]) is not None
 
 
 def custom_device(memory_bytes: int) -> Device:
