@@ -22,7 +22,7 @@ GOLDEN = ROOT / "tests/golden"
 FACTS = ROOT.parent / "shared/facts"
 HELP = {"llama-server": "llama_server_help.txt", "vllm": "vllm_help.txt"}
 # The files beside the unit have golden files of their own (test_pack.py): they repeat what is here in other syntaxes.
-BESIDE = ("check.sh", "run.sh", "load-test.sh", "compose.yaml", "config.yaml", "nginx/conf.d")
+BESIDE = ("check.sh", "run.sh", "load-test.sh", "compose.yaml", "config.yaml", "models.ini", "nginx/conf.d")
 BINARIES = ("/usr/local/bin/llama-server", "/usr/local/bin/ollama", "/opt/vllm/bin/vllm", "/usr/bin/curl")
 TARGETS = ("sysinit", "basic", "shutdown", "multi-user", "network-online")
 needs_systemd = pytest.mark.skipif(

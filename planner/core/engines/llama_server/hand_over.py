@@ -11,6 +11,7 @@ from planner.core.engines._systemd import Command, Entry, Section, unit, variabl
 from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
 from planner.core.engines.llama_server.container import container
 from planner.core.engines.llama_server.endpoint import model_file, served_from_hub
+from planner.core.engines.llama_server.preset import preset_file
 from planner.core.engines.llama_server.settings import given, settings
 from planner.core.plan import Plan, Remark
 
@@ -124,7 +125,9 @@ def _beside(plan: Plan, job: Job, place: Place, chosen: tuple[Setting, ...], exp
         start=_unit.Start(weight_bytes=job.weights.size_bytes, ready_seconds=DAEMON.ready_seconds, downloads=served_from_hub(place)),
         expect=expect,
     )
-    return pack(plan, service, container(plan, job, place, chosen, port=port), head=_reasons.head(plan, origin=origin))
+    head = _reasons.head(plan, origin=origin)
+    router = preset_file(place, chosen, head=head, path=service.path("models.ini"))
+    return (*((router,) if router else ()), *pack(plan, service, container(plan, job, place, chosen, port=port), head=head))
 
 
 def _apply(plan: Plan, job: Job, place: Place, files: tuple[File, ...]) -> tuple[Step, ...]:
