@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from planner.core.errors import InputError
 from planner.core.readers.json_text import parse_config
+from planner.core.units import MAX_BYTES
 from planner.hub import errors
 from planner.hub.address import normalize_id
 from planner.hub.errors import HubError
@@ -66,6 +67,6 @@ def _sizes(siblings: list[Any]) -> dict[str, int]:
     sizes = {}
     for entry in siblings:
         name, size = (entry.get("rfilename"), entry.get("size")) if isinstance(entry, dict) else (None, None)
-        if isinstance(name, str) and type(size) is int and size >= 0:
+        if isinstance(name, str) and type(size) is int and 0 <= size <= MAX_BYTES:
             sizes[name] = size
     return sizes

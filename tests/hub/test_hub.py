@@ -204,7 +204,15 @@ def test_an_id_that_the_list_of_files_makes_up_is_refused(server: StandIn, hub: 
 
 
 def test_strange_entries_in_the_list_of_files_are_passed_over(server: StandIn, hub: Hub) -> None:
-    siblings = [{"rfilename": "ok", "size": 3}, {"rfilename": 5, "size": 1}, {"rfilename": "x", "size": -1}, {"rfilename": "y"}, None, "z"]
+    siblings = [
+        {"rfilename": "ok", "size": 3},
+        {"rfilename": 5, "size": 1},
+        {"rfilename": "x", "size": -1},
+        {"rfilename": "y"},
+        {"rfilename": "w", "size": 10**400},
+        None,
+        "z",
+    ]
     server.faults["/api/models/"] = stand_in.body(json.dumps({"id": "team/model", "sha": COMMIT, "siblings": siblings}).encode())
     assert hub.repo("team/model").sizes == {"ok": 3}
 
