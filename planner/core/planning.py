@@ -1,5 +1,6 @@
 """make_plan: from a request and a model to a Plan. The one place that calls the rest of the core, in order."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +12,7 @@ from planner.core.draft import Draft, Source, draft, own_context
 from planner.core.engines import engines
 from planner.core.engines.contract import Expectation, HandOver
 from planner.core.errors import InputError
-from planner.core.plan import EngineChoice, Figure, Fit, KnownWeights, MemoryLine, Model, Plan, Remark, UserScenario
+from planner.core.plan import EngineChoice, Figure, Fit, KnownWeights, MemoryBudget, MemoryLine, Model, Plan, Remark, UserScenario
 from planner.core.readers.parameters import ParameterCount
 from planner.core.request import PlanRequest
 from planner.core.weights import GGUF_ONLY, Weights
@@ -153,24 +154,37 @@ def _small_machine(chosen: Draft) -> tuple[Remark, ...]:
     )
 
 
+def _contradiction(request: PlanRequest, memory: MemoryBudget) -> Iterator[Remark]:
+    """A cache pool that is stated is believed, also where it and the weights cannot both be true."""
+    room = memory.total_bytes - memory.size_of("weights")
+    if request.cache_memory and request.cache_memory > room:
+        yield Remark(
+            "cache_memory_beyond_device",
+            f"The cache pool you state ({units.size(request.cache_memory)}) is taken as it is, but the weights leave {units.size(max(0, room))} "
+            "of the device: one of these figures belongs to another machine.",
+            "cache_memory",
+        )
+
+
 def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
     """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned."""
     request = own_context(request, source.shape)
     chosen, why = choose_engine(request, source)
     cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
+    memory = chosen.engine.budget(chosen.job, chosen.fit.slots)
     plan = Plan(
         request=request,
         model=_model(source),
         node=chosen.job.node,
         engine=_engine_choice(request, chosen, why),
         cache=cache,
-        memory=chosen.engine.budget(chosen.job, chosen.fit.slots),
+        memory=memory,
         workload=chosen.load,
         fit=_beside(request, chosen),
         speed=chosen.speed,
         scenarios=_scenarios(request, chosen, cache.request_bytes),
         alternatives=alternatives(request, source, chosen),
-        remarks=_remarks(source, chosen),
+        remarks=(*_remarks(source, chosen), *_contradiction(request, memory)),
         weight_lines=_weight_lines(chosen.job.weights),
         weights=KnownWeights(chosen.job.weights.format, chosen.job.weights.size_bytes),
     )

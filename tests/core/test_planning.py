@@ -116,6 +116,13 @@ def test_generation_time_follows_from_tokens_and_measured_speeds() -> None:
     assert plan.speed.measured
 
 
+@pytest.mark.parametrize(("pool", "said"), [("6GiB", False), ("23GiB", True), ("1000GiB", True)])
+def test_a_known_pool_that_the_device_cannot_hold_is_taken_and_said(pool: str, said: bool) -> None:  # noqa: FBT001
+    plan = planned(engine="vllm", cache_memory=pool).plan
+    assert any(remark.code == "cache_memory_beyond_device" for remark in plan.remarks) is said
+    assert plan.fit.slots_that_fit >= 5
+
+
 def test_a_turn_shorter_than_its_generation_is_said() -> None:
     plan = planned(generate_seconds=40, turn_seconds=20).plan
     assert plan.workload.always_in_flight
