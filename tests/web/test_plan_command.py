@@ -129,6 +129,7 @@ REFUSALS = [
     (["--config", "/does/not/exist.json"], "--config: "),
     (["--nonsense"], "--nonsense"),
     (["--out", "/dev/null/x"], "--out: "),
+    (["--out", ""], "--out: Name the directory"),
     (["--config", "/dev/zero"], "save what it gives in a file"),
     (["--gguf", "/dev/zero"], "save what it gives in a file"),
     (["--config", ""], "--config: "),

@@ -55,7 +55,7 @@ class Command(RequestCommand):
         request = given_request(options)
         made = answer(request, site.hub(), given_source(request, options))
         if options["out"] is not None:
-            _write_files(made, Path(options["out"]))
+            _write_files(made, options["out"])
         found = held_against(made, _startup(options["startup"])) if options["startup"] is not None else None
         if options["json"]:
             compared = {"reconcile": reconciliation_json(found)} if found else {}
@@ -125,10 +125,12 @@ def _startup(name: str) -> str:
     return read_file(Path(name), MAX_TEXT, field="startup").decode("utf-8", "replace")
 
 
-def _write_files(made: Answer, directory: Path) -> None:
+def _write_files(made: Answer, directory: str) -> None:
     """Each file below its path on the target machine, with its own permission bits."""
+    if not directory.strip():
+        raise InputError("Name the directory to write the files to.", field="out")
     for file in made.hand_over.files:
-        target = directory / file.path.lstrip("/")
+        target = Path(directory) / file.path.lstrip("/")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(file.content, encoding="utf-8")
