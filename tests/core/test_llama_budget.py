@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.answer import answer
+from planner.core import catalog
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server import ENGINE
 from planner.core.engines.llama_server.buffers import Buffer, compute_buffer
@@ -12,6 +13,7 @@ from planner.core.engines.llama_server.fit_context import held
 from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.model_shape import ModelShape
+from planner.core.readers.hf_config import read_shape
 from planner.core.request import read_request
 from planner.core.units import GIB, MIB
 from tests.core.llama_models import (
@@ -287,3 +289,11 @@ def test_what_the_cards_do_not_hold_is_in_the_flags() -> None:
     assert (whole["--gpu-layers"], "--n-cpu-moe" in whole) == ("all", False)
     assert (spilled["--gpu-layers"], 0 < int(spilled["--n-cpu-moe"] or 0) <= 48) == ("all", True)
     assert int(flags(model="Qwen/Qwen3-8B", gpu_memory="4GiB", ram="32GiB")["--gpu-layers"] or 0) <= 36
+
+
+@pytest.mark.parametrize("cells", [8192, 131_072])
+def test_a_sparse_indexer_scores_every_cell_beside_the_mask(cells: int) -> None:
+    """DeepSeek-V3.2 at 512 tokens and 8,192 cells printed 666.08 MiB, of which 12 B × 512 × cells grow with the context."""
+    shape = read_shape(catalog.models()["deepseek-ai/DeepSeek-V3.2"].config)
+    found = ENGINE.expect(job(shape, f"-c {cells} -np 1 -fit off", node=cpu(256)), 1).values["compute_bytes"] / MIB
+    assert found == pytest.approx(666.08 + 12 * 512 * (cells - 8192) / MIB, rel=0.001)

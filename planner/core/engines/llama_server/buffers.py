@@ -17,8 +17,12 @@ EXACT: Final = frozenset(
 )
 # f32 elements per head that latent attention works on: from the buffers of DeepSeek-V2-Lite, V3 and Kimi Linear.
 _LATENT_PER_HEAD: Final = 1_624
-# The sparse indexer beside it: DeepSeek-V3.2 against V3.
-_INDEXER_FACTOR: Final = 1.62
+# The sparse indexer beside it: DeepSeek-V3.2 against V3, both without what grows with the cells.
+_INDEXER_FACTOR: Final = 1.522
+# Bytes per micro-batch token and cell where an indexer scores every cell: beside latent attention printed for DeepSeek-V3.2, GLM-5
+# and Hunyuan-V4 at 2,048 to 8,192 cells, beside plain attention for MiniMax-M3.
+_LATENT_INDEXED_CELL_BYTES: Final = 12
+_INDEXED_CELL_BYTES: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,21 @@ def _mixer_elements(shape: ModelShape) -> int:
             widest = max(widest, shape.attention_heads * _LATENT_PER_HEAD)
         elif isinstance(store, TokenStore) and architecture(shape) == DEEPSEEK_4:
             widest = max(widest, 4 * shape.attention_heads * store.key_dim)
-    indexed = any(isinstance(store, TokenStore) and store.kind == "indexer" for store in shape.stores())
-    return round(widest * _INDEXER_FACTOR) if indexed and architecture(shape) != DEEPSEEK_4 else widest
+    return round(widest * _INDEXER_FACTOR) if _indexed(shape) else widest
+
+
+def _indexed(shape: ModelShape) -> bool:
+    """Whether a sparse indexer scores every cell. DeepSeek-V4's works on compressed rows, and its buffer hardly grows with them."""
+    return architecture(shape) != DEEPSEEK_4 and any(isinstance(store, TokenStore) and store.kind == "indexer" for store in shape.stores())
+
+
+def _mask_bytes(shape: ModelShape, held: Caches, *, tokens: int, cells: int) -> tuple[int, str]:
+    """What grows with the cells: an f16 mask per cache, or an indexer's scores and masks."""
+    if not _indexed(shape):
+        return 2 * tokens * held.mask_cells(), f"{held.mask_cells():,} cells of attention mask × 2 B"
+    latent = any(isinstance(store, TokenStore) and store.kind == "latent" for store in shape.stores())
+    per_cell = _LATENT_INDEXED_CELL_BYTES if latent else _INDEXED_CELL_BYTES
+    return per_cell * tokens * cells, f"{cells:,} cells of masks and index scores × {per_cell} B"
 
 
 def _scores_bytes(shape: ModelShape, tokens: int, cells: int) -> int:
@@ -89,7 +106,7 @@ def _converted_bytes(shape: ModelShape, settings: Serving, cells: int) -> int:
 def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: bool, copies: int = 1) -> Buffer:
     """Bytes of the compute buffer on one device; every device that holds layers has one of its own.
 
-        flash attention: n_ubatch × 4 B × activations + n_ubatch × 2 B × Σ cells of the masks
+        flash attention: n_ubatch × 4 B × activations + n_ubatch × 2 B × Σ cells of the masks (12 or 18 B with a sparse indexer)
         without:         max(the former without masks, n_ubatch × 4 B × (heads × cells + cells) + 26 B × n_ubatch × n_embd)
         before b9672:    at least n_ubatch × 4 B × (n_vocab + n_embd), and the masks
 
@@ -100,9 +117,10 @@ def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: b
     context = held.context
     tokens, cells = context.n_ubatch, context.n_ctx_seq
     elements = max(_feed_forward_elements(shape), _mixer_elements(shape))
-    masks = 2 * tokens * held.mask_cells() * copies
+    one_mask, mask_words = _mask_bytes(shape, held, tokens=tokens, cells=cells)
+    masks = one_mask * copies
     size = 4 * tokens * elements + masks + _converted_bytes(shape, settings, cells)
-    why = f"{tokens:,} tokens of a micro-batch × {elements:,} activations × 4 B, and {held.mask_cells():,} cells of attention mask × 2 B"
+    why = f"{tokens:,} tokens of a micro-batch × {elements:,} activations × 4 B, and {mask_words}"
     if not settings.flash_attn:
         size = max(4 * tokens * elements, _scores_bytes(shape, tokens, cells))
         why = f"without flash attention {tokens:,} tokens × {shape.attention_heads} heads × {cells:,} cells × 4 B of scores at once"
