@@ -143,6 +143,8 @@ def test_the_text_shows_the_sweep_as_a_table(run: Any) -> None:
         (("--policy", "fair"), "--policy: policy must be one of"),
         (("--duration", "nan"), "--duration: “nan” is not a number"),
         (("--duration", "1e99"), "--duration: duration must be at most"),
+        (("--duration", "2592000", "--users", "10000"), "--duration: 10,000 users with a turn every"),
+        (("--arrivals", "poisson", "--turn-seconds", "0.001", "--generate-seconds", "0.001"), "--duration: "),
         (("--batch", "2", "--slots", "8"), "--batch: A pass of 2 tokens"),
         (("--long-share", "0.7", "--image-share", "0.7"), "--long-share: Long prompts and images"),
         (("--replay", "/no/such/file"), "--replay: /no/such/file cannot be read"),

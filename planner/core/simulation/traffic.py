@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Final, Literal, Protocol
 
+from planner.core import units
 from planner.core.errors import InputError
 from planner.core.simulation.lengths import Spread
 from planner.core.simulation.sequence import Sequence
@@ -14,6 +15,8 @@ from planner.core.simulation.sequence import Sequence
 Arrivals = Literal["closed", "poisson", "agents"]
 
 MAX_PEOPLE: Final = 10_000
+# Beyond this a run ends at its bound on events anyway, after minutes and with every arrival in memory.
+MAX_TURNS: Final = 1_000_000
 # Whoever is refused tries again after the usual pause, but not before this many seconds.
 RETRY_S: Final = 1.0
 # Pauses to think vary as much as an exponential: the queueing formulas assume it too.
@@ -68,6 +71,12 @@ class Traffic:
             raise InputError("The shares of the kinds of turns must add up to 1.")
         if self.arrivals == "poisson" and self.turn_s <= 0:
             raise InputError("Independent arrivals need the seconds from one turn of a person to the next.", field="turn_seconds")
+        if self.turn_s > 0 and self.people * self.duration_s / self.turn_s > MAX_TURNS:
+            raise InputError(
+                f"{self.people:,} users with a turn every {units.seconds(self.turn_s)} send more than {MAX_TURNS:,} requests in this time: "
+                "choose a shorter time or fewer users.",
+                field="duration",
+            )
         if not 0 <= self.shared_tokens <= self.context_tokens - 2:
             raise InputError("The tokens that all prompts share must leave room in the context.", field="shared_tokens")
 
