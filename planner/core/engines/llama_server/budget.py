@@ -124,9 +124,9 @@ def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placemen
     lines = _lines(job, settings, held, load, placement)
     free = load.total_bytes - sum(line.size_bytes for line in lines)
     lines.append(
-        MemoryLine(
-            "Free", "free", free, "What nobody has claimed." if free >= 0 else "This much is missing.", "computed", "the lines above"
-        )
+        MemoryLine("Free", "free", free, "What nobody has claimed.", "computed", "the lines above")
+        if free >= 0
+        else MemoryLine("Missing", "free", free, "This much more memory would hold the plan.", "computed", "the lines above")
     )
     pool = load.cache_bytes + free
     if job.cache_memory_bytes is not None:

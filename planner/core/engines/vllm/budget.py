@@ -139,7 +139,7 @@ def budget_of(job: Job, slots: int) -> MemoryBudget:
     return MemoryBudget(
         total_bytes=figures.total_bytes,
         usable_bytes=figures.usable_bytes,
-        lines=(*lines, MemoryLine("Rest of the pool", "free", free, _free_why(free), "computed", _WORKER)),
+        lines=(*lines, MemoryLine("Rest of the pool" if free >= 0 else "Missing", "free", free, _free_why(free), "computed", _WORKER)),
         cache_pool_bytes=max(0, figures.pool_bytes),
         cache_tokens=pool.kv_cache_tokens,
         ram_lines=_ram_lines(job, figures.serving),
