@@ -46,8 +46,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan for one engine up to the point where engines can be compared."""
+    """A plan for one engine up to the point where engines can be compared. `request` has the context it is really for."""
 
+    request: PlanRequest
     engine: Engine
     job: Job
     load: Workload
@@ -110,7 +111,7 @@ def _arguments(request: PlanRequest) -> tuple[str, ...]:
     return words
 
 
-def own_context(request: PlanRequest, shape: ModelShape) -> PlanRequest:
+def _own_context(request: PlanRequest, shape: ModelShape) -> PlanRequest:
     """The request with the model's own context where that is shorter than the default and none was asked for.
 
     Raises InputError for one that was asked for and is longer than the model's.
@@ -219,7 +220,7 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
 
 def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     """The plan under one engine. Raises InputError where the engine cannot run it at all."""
-    request = own_context(request, source.shape)
+    request = _own_context(request, source.shape)
     node = machine(request)
     job = _job(request, source, engine, node)
     engine.check(job)
@@ -244,5 +245,5 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     said = speeds.remarks(
         rates, node=node, active_parameters=source.parameters.active if source.parameters else None, spill=spill, unspilled=whole
     )
-    made = Draft(engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said), spill)
+    made = Draft(request, engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said), spill)
     return replace(made, speed=_felt(request, made))

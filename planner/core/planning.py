@@ -8,7 +8,7 @@ from planner.core import fit as fitting
 from planner.core import units
 from planner.core.alternatives import alternatives, is_small
 from planner.core.cache_view import cache_view
-from planner.core.draft import Draft, Source, draft, own_context
+from planner.core.draft import Draft, Source, draft
 from planner.core.engines import engines
 from planner.core.engines.contract import Expectation, HandOver
 from planner.core.errors import InputError
@@ -168,8 +168,8 @@ def _contradiction(request: PlanRequest, memory: MemoryBudget) -> Iterator[Remar
 
 def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
     """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned."""
-    request = own_context(request, source.shape)
     chosen, why = choose_engine(request, source)
+    request = chosen.request
     cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
     memory = chosen.engine.budget(chosen.job, chosen.fit.slots)
     plan = Plan(

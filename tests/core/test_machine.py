@@ -12,7 +12,8 @@ from planner.core.errors import InputError
 from planner.core.hardware import Node
 from planner.core.machine import machine
 from planner.core.plan import MemoryLine, Plan
-from planner.core.report import plan_json, plan_text
+from planner.core.report import plan_json
+from planner.core.report_text import plan_text
 from planner.core.request import read_request
 from planner.core.spill import Bandwidth, Spill, ram_bandwidth
 from planner.core.units import GIB

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.core.errors import InputError
-from planner.core.precision import GGML_BLOCKS, dtype_bytes, require_whole_blocks, row_bytes
+from planner.core.precision import GGML_BLOCKS, row_bytes
 
 # bytes per 1,024 elements; llama.cpp, the table of cache types in its server's documentation
 CACHE_TYPES = [
@@ -37,27 +37,6 @@ def test_a_row_that_is_no_multiple_of_the_block_is_refused() -> None:
         row_bytes("q8_0", 80)
 
 
-@pytest.mark.parametrize(("head_dim", "fits"), [(128, True), (96, True), (80, False), (72, False)])
-def test_a_head_dimension_must_be_whole_blocks(head_dim: int, *, fits: bool) -> None:
-    if fits:
-        require_whole_blocks("q4_0", head_dim)
-        return
-    with pytest.raises(InputError, match=f"multiple of 32; this model's is {head_dim}") as refused:
-        require_whole_blocks("q4_0", head_dim)
-    assert refused.value.field == "cache_type"
-
-
-def test_unquantised_types_take_any_head_dimension() -> None:
-    require_whole_blocks("f16", 71)
-
-
 def test_unknown_types_are_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"“q9_9” is not a type of llama\.cpp"):
         row_bytes("q9_9", 32)
-    with pytest.raises(InputError, match="“float3” is not a tensor type"):
-        dtype_bytes("float3")
-
-
-@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2), ("float8_e4m3fn", 1), ("BF16", 2), ("F8_E4M3", 1), ("U8", 1)])
-def test_tensor_types_have_whole_bytes(dtype: str, size: int) -> None:
-    assert dtype_bytes(dtype) == size

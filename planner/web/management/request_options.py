@@ -2,6 +2,7 @@
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +67,7 @@ OPTIONS: Final = (
 )
 
 
-class RequestCommand(BaseCommand):
+class RequestCommand(BaseCommand, ABC):
     """A command that plans first. `example` is what `--help` shows, `positional` the words it takes beside MODEL."""
 
     example = ""
@@ -88,9 +89,9 @@ class RequestCommand(BaseCommand):
             parser.add_argument(option, metavar=metavar, help=text.replace("%", "%%"))
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
+    @abstractmethod
     def run(self, options: Mapping[str, Any]) -> None:
         """What the command does. An InputError becomes its sentence."""
-        raise NotImplementedError
 
     def handle(self, **options: Any) -> None:
         try:

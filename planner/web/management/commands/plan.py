@@ -11,7 +11,8 @@ from planner.answer import Answer, answer, held_against
 from planner.core.engines.start_up_text import MAX_TEXT
 from planner.core.errors import InputError
 from planner.core.readers.json_text import MAX_BYTES, parse_object
-from planner.core.report import files_text, plan_json, plan_text, reconciliation_json, reconciliation_text
+from planner.core.report import plan_json, reconciliation_json
+from planner.core.report_text import files_text, plan_text, reconciliation_text
 from planner.core.request import FIELDS, read_request
 from planner.files import open_file, read_file
 from planner.sources import given_name, source_from_config, source_from_gguf
