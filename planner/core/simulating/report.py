@@ -98,7 +98,11 @@ def knees(trials: Sequence[Trial]) -> list[dict[str, Any]]:
         return []
     found = []
     for measure in ("ttft", "pause"):
-        curve = [(trial.options[0][1], value.p95) for trial in trials if (value := getattr(trial.run.everyone, measure)) is not None]
+        curve = [
+            (option, value.p95)
+            for trial in trials
+            if (value := getattr(trial.run.everyone, measure)) is not None and not isinstance(option := trial.options[0][1], str)
+        ]
         index = knee(sorted(curve))
         if index is not None:
             found.append({"option": trials[0].options[0][0], "measure": measure, "value": sorted(curve)[index][0]})
@@ -185,7 +189,7 @@ def _table(trials: Sequence[Trial]) -> Iterator[str]:
     yield "".join(f"{column:>{max(12, len(column) + 2)}}" for column in columns)
     for trial in trials:
         everyone = trial.run.everyone
-        cells = [f"{value:,}" for _, value in trial.options]
+        cells = [value if isinstance(value, str) else f"{value:,}" for _, value in trial.options]
         shown = ((everyone.ttft, "p50"), (everyone.ttft, "p95"), (everyone.pause, "p95"), (everyone.pause, "max"), (everyone.wait, "p95"))
         cells += ["–" if value is None else units.seconds(getattr(value, share)) for value, share in shown]
         cells += [

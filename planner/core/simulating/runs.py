@@ -1,6 +1,7 @@
-"""One run, or one for every point of a sweep; the knee of a curve."""
+"""One run, or one for every point of a sweep; a run at both ends of an estimate; the knee of a curve."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +11,7 @@ from planner.core.errors import InputError
 from planner.core.request import read_as
 from planner.core.simulating.recorded import Recorded, replay_of
 from planner.core.simulating.set_up import SetUp, set_up
-from planner.core.simulation import MAX_EVENTS, Run, replay, simulate
+from planner.core.simulation import MAX_EVENTS, PassCost, Run, replay, simulate
 from planner.core.simulation.request import SimulationRequest
 
 MAX_RUNS: Final = 100
@@ -23,7 +24,7 @@ class Trial:
     """A run with what it was of. `options` are the values that this point of the sweep has, `replayed` how many recorded requests
     were sent instead of the load of the set-up."""
 
-    options: tuple[tuple[str, float], ...]
+    options: tuple[tuple[str, float | str], ...]
     set_up: SetUp
     run: Run
     replayed: int = 0
@@ -38,7 +39,7 @@ class Axis:
 
 
 def read_axis(text: str) -> Axis:
-    """`batch=256,512`. Raises InputError where it is no numeric option with values."""
+    """`batch=256,512`. Raises InputError where it is no option with values."""
     option, equals, values = text.partition("=")
     name = option.strip().lstrip("-").replace("-", "_")
     listed = tuple(value.strip() for value in values.split(",") if value.strip())
@@ -66,28 +67,53 @@ def trials(
     *,
     recorded: Sequence[Recorded] = (),
     max_events: int = MAX_EVENTS,
+    events_in_all: int | None = None,
 ) -> Iterator[Trial]:
     """A run for every point, one at a time: whoever asks for no more has cancelled the rest.
 
     With `recorded` requests those are sent instead of the request's own load.
 
-    The engine that the first point is planned for serves all of them, so that they can be compared.
+    The engine that the first point is planned for serves all of them, so that they can be compared: over policies
+    only the scheduler differs. `events_in_all` bounds the runs together, as `max_events` does each of them.
     Raises InputError for values that cannot be used, before the first run where they are in a sweep's values.
     """
     requests = [(point, read_as(SimulationRequest, {**values, **point})) for point in points(axes)]
     for point, request in requests:
         for name in point:
-            if isinstance(getattr(request, name), bool) or not isinstance(getattr(request, name), int | float):
+            value = getattr(request, name)
+            if name != "policy" and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise InputError(f"{name.replace('_', ' ')} is not a number, and a sweep runs over numbers.", field="sweep")
+    left = math.inf if events_in_all is None else events_in_all
     engine: str = requests[0][1].engine
     for point, request in requests:
         ready = set_up(request.model_copy(update={"engine": engine}), source)
         engine = ready.engine
-        if recorded:
-            run = replay(ready.scheduler, ready.cost, replay_of(recorded), max_events=max_events)
-        else:
-            run = simulate(ready.scheduler, ready.cost, ready.traffic, max_events=max_events)
+        run = _run(ready, ready.cost, recorded, int(min(max_events, left)))
+        left -= run.events
         yield Trial(tuple((name, getattr(request, name)) for name in point), ready, run, len(recorded))
+
+
+def ends(trial: Trial, recorded: Sequence[Recorded] = (), *, max_events: int = MAX_EVENTS) -> tuple[Run, Run] | None:
+    """The same load and server where the machine is as fast, and where it is as slow, as its estimated rates may be.
+
+    None where both rates are measured. Raises InputError where a run takes too many events.
+    """
+    ready = trial.set_up
+    factors = [
+        (rate.value / (rate.high or rate.value), rate.value / (rate.low or rate.value)) for rate in (ready.prefill_rate, ready.decode_rate)
+    ]
+    (prefill_fast, prefill_slow), (decode_fast, decode_slow) = factors
+    if prefill_fast == prefill_slow and decode_fast == decode_slow:
+        return None
+    fast = ready.cost.slower(prefill=prefill_fast, decode=decode_fast)
+    slow = ready.cost.slower(prefill=prefill_slow, decode=decode_slow)
+    return _run(ready, fast, recorded, max_events), _run(ready, slow, recorded, max_events)
+
+
+def _run(ready: SetUp, cost: PassCost, recorded: Sequence[Recorded], max_events: int) -> Run:
+    if recorded:
+        return replay(ready.scheduler, cost, replay_of(recorded), max_events=max_events)
+    return simulate(ready.scheduler, cost, ready.traffic, max_events=max_events)
 
 
 def knee(curve: Sequence[tuple[float, float]]) -> int | None:

@@ -18,6 +18,16 @@ class PassCost:
     cached_token_s: float = 0.0
     attention_s: float = 0.0
 
+    def slower(self, *, prefill: float, decode: float) -> "PassCost":
+        """The same with both rates divided by these factors; below 1 it is faster."""
+        return PassCost(
+            step_s=self.step_s * decode,
+            token_s=self.token_s * prefill,
+            sequence_s=self.sequence_s * decode,
+            cached_token_s=self.cached_token_s * decode,
+            attention_s=self.attention_s * prefill,
+        )
+
     def step_seconds(self, sequences: int) -> float:
         """A decode step of `sequences` sequences without their caches: reading the weights, or the arithmetic where that is slower."""
         return max(self.step_s + self.sequence_s * (sequences - 1), self.token_s * sequences)

@@ -35,7 +35,7 @@ class Loop:
         self._now = self._idle = self._served = 0.0
         self._long_until = NEVER
         self._prompt = self._cached = self._computed = self._output = self._steps = self._longest_queue = 0
-        self._events_left = max_events
+        self._events_left = self._most_events = max_events
 
     def run(self) -> Run:
         """Until everything sent has been answered. Raises InputError where that takes too many events."""
@@ -217,6 +217,7 @@ class Loop:
             output_tokens=self._output,
             preempted=self._policy.preempted,
             steps=self._steps,
+            events=self._most_events - self._events_left,
             end_s=end,
             utilization=(end - self._idle) / end if end else 0.0,
             slots_busy=self._served / end if end else 0.0,

@@ -50,7 +50,7 @@ class Run:
     `everyone` and one `Felt` per kind of turn, then `beside`: turns with few new tokens whose first token came after some
     pass of a long prefill of somebody else. Tokens: `prompt_tokens` were asked for, of which `cached_tokens` were found in the
     cache; `recomputed_tokens` had to be computed again after a preemption; `output_tokens` were delivered.
-    `steps` counts passes; `utilization` is the share of time in which a pass runs, `idle` the rest; `slots_busy` the mean number
+    `steps` counts passes and `events` what the loop went through for them (runs of decode steps are one event); `utilization` is the share of time in which a pass runs, `idle` the rest; `slots_busy` the mean number
     of requests being served. `end_s` is when the last reply was complete.
     """
 
@@ -64,6 +64,7 @@ class Run:
     output_tokens: int
     preempted: int
     steps: int
+    events: int
     end_s: float
     utilization: float
     slots_busy: float
