@@ -139,10 +139,11 @@ def _tried(hour: _Hour, ready: SetUp, max_events: int) -> Hardship:
         source = _WithPastes(source, hour, before_s=hour.traffic.turn_s - hour.traffic.think_s)
     run = replay(hour.scheduler, ready.cost, source, kinds=names, shared_tokens=hour.traffic.shared_tokens, max_events=max_events)
     felt = run.kinds[1] if hour.pastes and run.kinds[1].turns else run.everyone
-    return Hardship(hour.code, hour.title, hour.what, felt, run, tuple(_breaches(felt, ready.request)))
+    return Hardship(hour.code, hour.title, hour.what, felt, run, tuple(breaches(felt, ready.request)))
 
 
-def _breaches(felt: Felt, request: SimulationRequest) -> Iterator[Breach]:
+def breaches(felt: Felt, request: SimulationRequest) -> Iterator[Breach]:
+    """The limits of the request that these turns do not keep."""
     if felt.pause and felt.pause.p95 > request.pause_target:
         found, limit = felt.pause.p95, request.pause_target
         message = f"The longest pause of a reply is {units.seconds(found)} (p95), more than the {units.seconds(limit)} you set."
