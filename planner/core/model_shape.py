@@ -67,6 +67,10 @@ class ModelShape:
     encoder_tokens: int | None = None
     notes: tuple[Note, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of a few fields: a shape is the key of every cache here, and its layers are many. Equal shapes have equal ones."""
+        return hash((self.architecture, self.hidden_size, self.vocab_size, self.attention_heads, len(self.layers), self.weight_format))
+
     def stores(self) -> Iterator[Store]:
         for layer in self.layers:
             yield from layer.stores

@@ -4,7 +4,7 @@ Attention kinds say *what* is stored in these two shapes; each engine's memory p
 All counts are elements, not bytes: the element size belongs to the cache type, which the engine chooses.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 TokenKind = Literal["full", "sliding", "chunked", "latent", "indexer", "compressed", "cross"]
@@ -29,7 +29,7 @@ class TokenStore:
     window: int | None = None
     per_rank: bool = False
     tokens_per_row: int = 1
-    expanded: tuple[int, int, int] | None = field(default=None, compare=False)
+    expanded: tuple[int, int, int] | None = None
 
     @property
     def elements_per_row(self) -> int:

@@ -1,7 +1,7 @@
 """llama.cpp's name for a model's architecture, which decides how its layers are stored."""
 
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from planner.core.model_shape import ModelShape
@@ -22,6 +22,7 @@ def _word(name: str) -> str:
     return "".join(c for c in name.lower().removesuffix("_text") if c.isalnum())
 
 
+@lru_cache(maxsize=64)
 def architecture(shape: ModelShape) -> str | None:
     """`qwen3moe`, `gpt-oss` …: by the class that config.json names, else by its model type; None where llama.cpp converts no such model.
 

@@ -1,6 +1,7 @@
 """The buffers beside weights and cache: the compute buffer of the worst-case graph, and the buffer for the outputs."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -44,6 +45,7 @@ def output_bytes(shape: ModelShape, settings: Serving) -> int:
     return 4 * shape.vocab_size * settings.n_parallel * (1 + settings.draft_tokens)
 
 
+@lru_cache(maxsize=64)
 def _feed_forward_elements(shape: ModelShape) -> int:
     """f32 elements per token of the widest feed-forward step, with the residual streams around it.
 
@@ -59,6 +61,7 @@ def _feed_forward_elements(shape: ModelShape) -> int:
     return max(routed, dense) if ff.dense_layers else routed
 
 
+@lru_cache(maxsize=64)
 def _mixer_elements(shape: ModelShape) -> int:
     """f32 elements per token of the widest attention or state-space step that exceeds plain attention; 0 where none does.
 
@@ -76,6 +79,7 @@ def _mixer_elements(shape: ModelShape) -> int:
     return round(widest * _INDEXER_FACTOR) if _indexed(shape) else widest
 
 
+@lru_cache(maxsize=64)
 def _indexed(shape: ModelShape) -> bool:
     """Whether a sparse indexer scores every cell. DeepSeek-V4's works on compressed rows, and its buffer hardly grows with them."""
     return architecture(shape) != DEEPSEEK_4 and any(isinstance(store, TokenStore) and store.kind == "indexer" for store in shape.stores())

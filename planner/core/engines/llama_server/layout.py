@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, Store, TokenStore
@@ -34,6 +35,7 @@ def keeps_stream_per_slot(shape: ModelShape) -> bool:
     return architecture(shape) == DEEPSEEK_4
 
 
+@lru_cache(maxsize=64)
 def trained_context(shape: ModelShape) -> int | None:
     """Tokens the file says the model was trained for; the converter writes 2^20 where a recurrent model states none.
 
@@ -64,6 +66,7 @@ def _stored(store: Store, name: str | None) -> Store | None:
     return replace(store, window=store.window - 1) if name == "cohere2" else store
 
 
+@lru_cache(maxsize=64)
 def stored_layers(shape: ModelShape) -> tuple[Layer, ...]:
     """The layers with what llama.cpp keeps for each; cross-attention is computed anew and keeps nothing."""
     name = architecture(shape)
@@ -88,6 +91,7 @@ def _with_index_values(layer: Layer) -> Layer:
     return Layer(layer.kind, tuple(indexed))
 
 
+@lru_cache(maxsize=64)
 def widest_value(shape: ModelShape) -> int:
     """Value elements per token of the widest layer, which pads all others without flash attention."""
     stores = (store for layer in (*shape.layers, *shape.draft_layers) for store in layer.stores if isinstance(store, TokenStore))
