@@ -1,10 +1,13 @@
-"""All settings. Each that an operator may change is one environment variable, read by the three helpers below."""
+"""All settings. Each that an operator may change is one environment variable, read by the helpers below."""
 
 import os
 from pathlib import Path
 
 import plotly
 from django.core.exceptions import ImproperlyConfigured
+
+from planner.operations import addresses
+from planner.operations.rates import read_limit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -25,6 +28,21 @@ def env_list(name: str, default: list[str]) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] if text else default
 
 
+def env_choice(name: str, choices: tuple[str, ...]) -> str:
+    """One of `choices`, the first where nothing is set."""
+    text = env_text(name, choices[0])
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name}={text!r}: give {' or '.join(choices)}.")
+    return text
+
+
+def env_count(name: str, default: int) -> int:
+    text = env_text(name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise ImproperlyConfigured(f"{name}={text!r}: give a whole number.")
+    return int(text)
+
+
 DEBUG = env_flag("DEBUG", default=False)
 HTTPS = env_flag("HTTPS", default=False)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
@@ -38,16 +56,21 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
+    "planner.operations",
     "planner.web",
 ]
 MIDDLEWARE = [
+    "planner.operations.journal.request_line",
     "django.middleware.security.SecurityMiddleware",
     "planner.web.middleware.content_security_policy",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "planner.operations.probes.answer_probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # After whatever says who is asking: a user is counted as that user, everybody else by address.
+    "planner.operations.limits.general_limit",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "planner.urls"
@@ -62,15 +85,12 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": env_text("SQLITE_PATH", str(BASE_DIR / "slotwise.sqlite3")),
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA busy_timeout=5000",
-        },
-    },
+    "default": addresses.database(env_text("DATABASE_URL", ""), sqlite_path=env_text("SQLITE_PATH", str(BASE_DIR / "slotwise.sqlite3")))
 }
+# What web processes share beside the tables of the plans. A process keeps nothing of its own but facts that never change.
+CACHE_URL = env_text("CACHE_URL", "database")
+CACHES = {"default": addresses.cache(CACHE_URL)}
+SESSION_ENGINE = addresses.session_engine(CACHE_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LANGUAGE_CODE = "en"
@@ -111,8 +131,14 @@ CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [])
-if env_flag("BEHIND_PROXY", default=False):
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]  # probes of the machine itself speak plain HTTP
+# How many proxies stand before us: so many of the last addresses in X-Forwarded-For are believed, and X-Forwarded-Proto is.
+BEHIND_PROXY = env_count("BEHIND_PROXY", 0)
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Requests of one user, or of one address where nobody is logged in. A site for this machine alone has no strangers to hold off.
+RATE_LIMIT = read_limit("requests", env_text("RATE_LIMIT", "off" if ALLOWED_HOSTS == ["127.0.0.1", "localhost", "[::1]"] else "600/m"))
+METRICS_TOKEN = env_text("METRICS_TOKEN", "")
 
 # The Hub client: where it asks, with whose token (none unless the operator gives one), and how long it waits.
 HUB_ENDPOINT = env_text("HF_ENDPOINT", "https://huggingface.co")
@@ -122,7 +148,25 @@ HUB_TIMEOUT_SECONDS = 10.0
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"without_addresses": {"()": "planner.operations.log_lines.WithoutAddresses"}},
+    "formatters": {
+        "text": {"()": "planner.operations.log_lines.TextLines"},
+        "json": {"()": "planner.operations.log_lines.JsonLines"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": env_choice("LOG_FORMAT", ("text", "json")),
+            "filters": ["without_addresses"],
+        },
+        "nowhere": {"class": "logging.NullHandler"},
+    },
     "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},  # Django's own handlers would write each line once more
+        # One line for each request is ours, with its status; these would add the address, which may be a secret, or a traceback.
+        "django.request": {"level": "ERROR"},
+        "django.server": {"handlers": ["nowhere"], "propagate": False},
+        "django.security.DisallowedHost": {"handlers": ["nowhere"], "propagate": False},
+    },
 }

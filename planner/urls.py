@@ -2,7 +2,8 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.web.views import accuracy, config, curve, files, glossary, guide, health, planner, review, startup
+from planner.operations import probes
+from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, startup
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
@@ -16,5 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/<slug:slug>/", guide.symptom, name="symptom"),
     path("review/", review.review, name="review"),
     path("startup/", startup.startup, name="startup"),
-    path("healthz", health.alive, name="health"),
+    path("healthz", probes.alive, name="health"),
+    path("readyz", probes.ready, name="ready"),
+    path("metrics", probes.figures, name="metrics"),
 ]

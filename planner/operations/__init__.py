@@ -1,0 +1,1 @@
+"""What keeps a site running: its database and cache, limits, log lines, metrics, probes, back-ups."""
