@@ -1,0 +1,149 @@
+"""A log of any size, read once: its requests, samples and notices as they end, then its facts and counts."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from planner.core.errors import InputError
+from planner.core.logs.blocks import blocks
+from planner.core.logs.formats import Format, State, formats
+from planner.core.logs.log import Item, Log
+from planner.core.logs.record import Counts, Facts
+
+_HEAD: Final = 1 << 18
+_GLANCE: Final = 1 << 14
+# So few lines of another engine may be quoted in a message.
+_FEW: Final = 3
+
+
+def read(chunks: Iterable[bytes], *, engine: str | None = None) -> "Reading":
+    """The log that the `chunks` make up, of the `engine` named, or of the one its lines show.
+
+    Raises InputError when iterated: for what is no text, is empty, or has no line of an engine known here.
+    """
+    if engine is not None and engine not in formats():
+        raise InputError(f"No log of “{engine}” can be read: there are {', '.join(sorted(formats()))}.", field="engine")
+    return Reading(chunks, engine)
+
+
+class Reading:
+    """Iterate it once, for Task, Sample and Notice in the order of the file, requests when they end.
+
+    `facts` and `counts` are complete when it is exhausted. Memory is bounded by a block and the requests that run at a time.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], engine: str | None) -> None:
+        self._chunks = chunks
+        self._format = formats()[engine] if engine else None
+        self._log = Log(engine or "")
+
+    @property
+    def facts(self) -> Facts:
+        return self._log.facts
+
+    @property
+    def counts(self) -> Counts:
+        return self._log.counts
+
+    def __iter__(self) -> Iterator[Item]:
+        log, state = self._log, None
+        others: set[str] = set()
+        for block in blocks(self._chunks, log.counts):
+            if state is None:
+                state = self._begin(block)
+            if state is None or self._format is None:
+                log.counts.other_lines += block.count(b"\n") - 1
+                continue
+            others |= _others(block, self._format)
+            _scan(block, state, self._format, log)
+            yield from log.items
+            log.items.clear()
+        if state is None:
+            raise InputError(_nothing(log.counts))
+        state.finish()
+        log.counts.backwards = log.axis.backwards
+        if others:
+            log.facts.values["also"] = sorted(others)
+        yield from log.items
+        log.items.clear()
+
+    def _begin(self, block: bytes) -> State | None:
+        if self._format is None:
+            scores = [(one.sniff(block[:_HEAD]), one) for one in formats().values()]
+            best, found = max(scores, key=lambda score: score[0], default=(0, None))
+            if not best:
+                return None
+            self._format = found
+        assert self._format is not None  # noqa: S101 - named or found
+        self._log.facts.engine = self._format.engine
+        return self._format.start(self._log)
+
+
+def _nothing(counts: Counts) -> str:
+    if not counts.bytes:
+        return "The log is empty."
+    known = ", ".join(sorted(formats()))
+    return (
+        f"None of the {counts.lines:,} lines is one that {known} write: give the server's own log (what it prints), not the application's."
+    )
+
+
+def _others(block: bytes, chosen: Format) -> set[str]:
+    """Engines whose lines stand among those of the `chosen` one: only its own are read."""
+    glance = block[:_GLANCE]
+    mine = chosen.sniff(glance)
+    return {
+        one.engine
+        for one in formats().values()
+        if one is not chosen and one.engine not in chosen.wraps and one.sniff(glance) - (mine if chosen.engine in one.wraps else 0) > _FEW
+    }
+
+
+def _scan(block: bytes, state: State, form: Format, log: Log) -> None:
+    """Hand each line with an anchor to its rule, in the order of the lines, and count the others."""
+    find, rfind, own = block.find, block.rfind, form.own
+    size = len(block)
+    end = 1  # the first byte that no line handed over so far has
+    rules = None
+    nexts: list[int] = []
+    line = log.counts.lines
+    while True:
+        if state.rules is not rules:
+            rules = state.rules
+            nexts = [find(rule.anchor, end) % (size + 1) for rule in rules]
+        at = min(nexts, default=size)
+        if at == size:
+            break
+        which = nexts.index(at)
+        anchor, handle = rules[which]
+        nexts[which] = size
+        limit = min(nexts)
+        while at < limit:
+            start = rfind(b"\n", end - 1, at) + 1
+            if start != end:
+                line += _unread(block, end, start, own, log)
+            line += 1
+            log.line = line
+            handle(block, start, at)
+            end = find(b"\n", at) + 1
+            at = find(anchor, end) % (size + 1)
+            if state.rules is not rules:
+                break
+        nexts[which] = at
+        for other, position in enumerate(nexts):
+            if position < end:
+                nexts[other] = find(rules[other].anchor, end) % (size + 1)
+    _unread(block, end, size, own, log)
+
+
+def _unread(block: bytes, begin: int, end: int, own: re.Pattern[bytes], log: Log) -> int:
+    """Count the lines in between, none of which a rule was handed, and return how many they are."""
+    lines = block.count(b"\n", begin, end)
+    if lines:
+        theirs = 0
+        for found in own.finditer(block, begin - 1, end - 1):
+            theirs += 1
+            if found.lastindex is None:
+                log.not_understood(block, found.start() + 1)
+        log.counts.other_lines += lines - theirs
+    return lines

@@ -1,0 +1,25 @@
+"""A log line that may be shown to others: no prompt, path, address, key or name of a file in it."""
+
+import re
+from typing import Final
+
+_LONGEST: Final = 160
+# What quotes, braces and template marks open may be anybody's words: nothing from there on is shown.
+_OPENS_TEXT: Final = re.compile(r"[\"'`{<]")
+_HIDDEN: Final = (
+    (re.compile(r"\w+://\S*"), "(address)"),
+    (re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?"), "(address)"),
+    (re.compile(r"\S*@\S*"), "(address)"),
+    (re.compile(r"\S*[/\\]\S*[/\\]\S*"), "(path)"),
+    (re.compile(r"[A-Za-z0-9_+=-]{24,}"), "(…)"),
+)
+
+
+def redacted(line: bytes) -> str:
+    """At most 160 characters of it, up to where somebody's text may begin."""
+    text = "".join(c if c.isprintable() else " " for c in line[: 4 * _LONGEST].decode("utf-8", "replace"))[:_LONGEST]
+    if opening := _OPENS_TEXT.search(text):
+        text = text[: opening.start()] + "…"
+    for pattern, instead in _HIDDEN:
+        text = pattern.sub(instead, text)
+    return text.strip()
