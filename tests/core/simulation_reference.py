@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from planner.core.simulation import PassCost, Scheduler
 from planner.core.simulation.histogram import Histogram
@@ -14,7 +15,10 @@ from planner.core.simulation.traffic import Source
 
 @dataclass(eq=False)
 class Job:
-    """A request in the plain simulator: `tokens` of it are in the cache, its answer came at `times`."""
+    """A request in the plain simulator: `tokens` of it are in the cache, its answer came at `times`.
+
+    `similarity` is the share of its prompt that decided for its slot, `kept` the share of the slot's content that it uses.
+    """
 
     asked: Sequence
     tokens: int = 0
@@ -27,6 +31,8 @@ class Job:
     done: bool = False
     started_s: float | None = None
     joined: int = 0
+    similarity: float | None = None
+    kept: float = 0.0
     times: list[float] = field(default_factory=list)
 
 
@@ -153,8 +159,11 @@ class Llama(Server):
         best = max(idle, key=lambda slot: (self.common(slot, asked), -slot))
         if self.common(best, asked) <= 0.1 * asked.prompt:
             best = min(idle, key=lambda slot: self.idle_since[slot])
+        else:
+            job.similarity = self.common(best, asked) / asked.prompt
         found = self.common(best, asked)
         content = self.contents[best]
+        job.kept = found / content[2] if content else 0.0
         limit = self.s.host_cache_tokens
         if limit and (content is None or found < 0.5 * content[2]):
             if content and content[2] <= limit:
@@ -355,13 +364,21 @@ class Outcome:
         return histogram_quantiles(histogram)
 
 
-def step_by_step(scheduler: Scheduler, cost: PassCost, source: Source, *, shared: int = 0) -> Outcome:
+class Watch(Protocol):
+    """Whoever wants to see every pass: who has a slot before it and what is in it, then when it was done."""
+
+    def planned(self, now_s: float, jobs: list[Job], decoders: list[Job], chunks: list[tuple[Job, int]]) -> None: ...
+    def passed(self, start_s: float, end_s: float, decoders: list[Job], chunks: list[tuple[Job, int]]) -> None: ...
+
+
+def step_by_step(scheduler: Scheduler, cost: PassCost, source: Source, *, shared: int = 0, watch: Watch | None = None) -> Outcome:
     """The whole run, a pass at a time."""
-    return _Loop(scheduler, cost, source, shared).run()
+    return _Loop(scheduler, cost, source, shared, watch).run()
 
 
 class _Loop:
-    def __init__(self, scheduler: Scheduler, cost: PassCost, source: Source, shared: int) -> None:
+    def __init__(self, scheduler: Scheduler, cost: PassCost, source: Source, shared: int, watch: Watch | None) -> None:
+        self.watch = watch
         self.scheduler, self.cost, self.source = scheduler, cost, source
         self.server = SERVERS[scheduler.policy](scheduler, shared)
         self.queue: deque[Job] = deque()
@@ -376,7 +393,12 @@ class _Loop:
             if server.lost:
                 self.give_up()
             elif decoders or chunks:
+                start = self.now
+                if self.watch:
+                    self.watch.planned(start, server.jobs, decoders, chunks)
                 self.one_pass(decoders, chunks)
+                if self.watch:
+                    self.watch.passed(start, self.now, decoders, chunks)
             elif source.next_s < math.inf:
                 self.now = source.next_s
             else:
