@@ -1,6 +1,7 @@
 """The caches llama.cpp allocates: cells, layers, streams and bytes of each, and the state of recurrent layers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -74,11 +75,26 @@ class StateRows:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """Everything allocated for `context`; `state` has one entry per recurrent layer."""
+    """Everything allocated for `context`; `state` has one entry per recurrent layer.
+
+    `layer_bytes` are the caches and states of each of the model's layers, by number.
+    """
 
     context: Context
     buffers: tuple[CacheBuffer, ...]
     state: tuple[StateRows, ...]
+    layers: int
+    layer_bytes: tuple[int, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """The layers are added up once: every placement asks for them."""
+        sizes = [0] * self.layers
+        for buffer in self.buffers:
+            for row in buffer.rows:
+                sizes[row.layer] += row.k_bytes + row.v_bytes
+        for state in self.state:
+            sizes[state.layer] += state.size_bytes
+        object.__setattr__(self, "layer_bytes", tuple(sizes))
 
     @property
     def state_bytes(self) -> int:
@@ -86,17 +102,7 @@ class Caches:
 
     @property
     def size_bytes(self) -> int:
-        return sum(buffer.size_bytes for buffer in self.buffers) + self.state_bytes
-
-    def bytes_by_layer(self, layers: int) -> list[int]:
-        """Bytes of the caches and states of each layer, by number."""
-        sizes = [0] * layers
-        for buffer in self.buffers:
-            for row in buffer.rows:
-                sizes[row.layer] += row.k_bytes + row.v_bytes
-        for state in self.state:
-            sizes[state.layer] += state.size_bytes
-        return sizes
+        return sum(self.layer_bytes)
 
     def mask_cells(self) -> int:
         """Cells the attention masks span: one mask per cache."""
@@ -201,6 +207,7 @@ def _draft_buffers(shape: ModelShape, context: Context, streams: int) -> tuple[C
     return (CacheBuffer("draft", context.n_ctx_seq, streams, kept),) if kept else ()
 
 
+@lru_cache(maxsize=1024)
 def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
     """What llama.cpp allocates. Source: llama.cpp b11434 src/llama-model.cpp, create_memory, and the caches it names."""
     unified = context.unified and not keeps_stream_per_slot(shape)
@@ -237,4 +244,5 @@ def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
             for store in layer.stores
             if isinstance(store, StateStore)
         ),
+        layers=len(shape.layers),
     )

@@ -1,8 +1,10 @@
 """Where the layers go: over the cards in proportion to their free memory, and what they cannot hold into RAM."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.engines.contract import Job
@@ -93,35 +95,59 @@ def uses_gpu(job: Job, settings: Serving) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _LayerSizes:
-    """Bytes of one layer: its weights, the part of them that is routed experts, what a token reads of those, its cache."""
+class _Layers:
+    """Bytes of `count` layers, which are taken as equally large, and of the output, which stands behind them as number `count`.
 
-    weights: int
+    `each` is a layer's weights, `experts` the part of them that is routed experts and `read` what a token reads of those, from
+    layer `dense` on; `output` is what the division left over; `cache` has every layer's.
+    """
+
+    count: int
+    each: int
+    output: int
+    dense: int
     experts: int
-    experts_read: int
-    cache: int
+    read: int
+    cache: tuple[int, ...]
+
+    def with_experts(self, run: range, experts_in_ram: int) -> int:
+        """How many layers of `run` have experts that lie in RAM."""
+        return max(0, min(run.stop, self.count, experts_in_ram) - max(run.start, self.dense)) if self.experts else 0
+
+    def weights_of(self, run: range, experts_in_ram: int) -> int:
+        """Weights of `run` on a card, the output's where it is in it."""
+        output = self.output if run.start <= self.count < run.stop else 0
+        own = max(0, min(run.stop, self.count) - run.start)
+        return own * self.each + output - self.with_experts(run, experts_in_ram) * self.experts
+
+    def cache_of(self, run: range) -> int:
+        return sum(self.cache[run.start : run.stop])
 
 
-def _layer_sizes(job: Job, held: Caches) -> list[_LayerSizes]:
+def _layers(job: Job, held: Caches) -> _Layers:
     """Weights spread evenly over the layers and the output; of a mixture of experts, what a token does not read is in the experts."""
     count = len(job.shape.layers)
     ff = job.shape.feed_forward
     each = job.weights.size_bytes // (count + 1)
-    routed = min(each, routed_bytes(job.weights, ff) // max(1, count - ff.dense_layers))
-    read = routed * ff.experts_per_token // max(1, ff.experts)
-    return [
-        _LayerSizes(each, routed, read, cache) if index >= ff.dense_layers else _LayerSizes(each, 0, 0, cache)
-        for index, cache in enumerate(held.bytes_by_layer(count))
-    ]
+    experts = min(each, routed_bytes(job.weights, ff) // max(1, count - ff.dense_layers))
+    return _Layers(
+        count=count,
+        each=each,
+        output=job.weights.size_bytes - count * each,
+        dense=ff.dense_layers,
+        experts=experts,
+        read=experts * ff.experts_per_token // max(1, ff.experts),
+        cache=held.layer_bytes,
+    )
 
 
 def place(job: Job, settings: Serving, held: Caches, *, assume_ram: bool = False) -> Placement:
     """The layers on the machine of `job`. Only where its RAM is known, or assumed, does what the cards cannot hold go there. Source: llama.cpp b11434 src/llama-model.cpp, load_tensors; common/fit.cpp."""
     if not uses_gpu(job, settings):
         return _in_ram(job, settings, held)
-    sizes = _layer_sizes(job, held)
-    wanted = len(sizes) + 1 if settings.n_gpu_layers < 0 else min(settings.n_gpu_layers, len(sizes) + 1)
-    plain = _on_cards(job, settings, held, sizes, gpu_layers=wanted, experts_in_ram=min(settings.cpu_moe_layers or 0, len(sizes)))
+    sizes = _layers(job, held)
+    wanted = sizes.count + 1 if settings.n_gpu_layers < 0 else min(settings.n_gpu_layers, sizes.count + 1)
+    plain = _on_cards(job, settings, held, sizes, gpu_layers=wanted, experts_in_ram=min(settings.cpu_moe_layers or 0, sizes.count))
     fixed = settings.n_gpu_layers >= 0 or settings.cpu_moe_layers is not None
     without_ram = job.node.shares_memory or (job.node.ram_bytes is None and not assume_ram)
     if plain.cards_hold or fixed or not settings.fit or without_ram:
@@ -154,12 +180,15 @@ def _cards(job: Job, settings: Serving) -> tuple[Device, ...]:
     return job.node.devices[:1] if settings.split_mode == "none" else job.node.devices
 
 
-def _shares(job: Job, cards: tuple[Device, ...], settings: Serving) -> list[float]:
+def _shares(job: Job, cards: tuple[Device, ...], settings: Serving) -> tuple[float, ...]:
     """The cards' parts of the layers: -ts where it is given, else the memory that is free on them beyond the margin."""
     if len(settings.tensor_split) >= len(cards) and sum(settings.tensor_split[: len(cards)]) > 0:
-        return list(settings.tensor_split[: len(cards)])
+        return settings.tensor_split[: len(cards)]
+    if len(cards) == 1:
+        return (1.0,)
     margin = settings.fit_target_mib * MIB
-    return [float(max(1, job.node.free_bytes(index) - margin)) for index in range(len(cards))]
+    free = tuple(float(max(1, job.node.free_bytes(index) - margin)) for index in range(len(cards)))
+    return free if len(set(free)) > 1 else (1.0,) * len(cards)
 
 
 def _card(
@@ -180,16 +209,16 @@ def _card(
     )
 
 
-def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes], *, gpu_layers: int, experts_in_ram: int) -> Placement:
+def _on_cards(job: Job, settings: Serving, held: Caches, sizes: _Layers, *, gpu_layers: int, experts_in_ram: int) -> Placement:
     """The last `gpu_layers` of the layers and the output on the cards, in runs as long as the cards' shares; the rest in RAM.
 
     Of the first `experts_in_ram` layers the experts are in RAM whatever card has the layer.
     """
     if settings.split_mode in {"row", "tensor"}:
         return _cut_through(job, settings, held)
-    cards, count = _cards(job, settings), len(sizes)
+    cards, count = _cards(job, settings), sizes.count
     first = max(0, count + 1 - gpu_layers)
-    runs = _runs(list(range(first, count + 1)) if gpu_layers else [], _shares(job, cards, settings))
+    runs = _runs(range(first, count + 1) if gpu_layers else range(0), _shares(job, cards, settings))
     copies = PIPELINE_COPIES if len(cards) > 1 and not first and not experts_in_ram else 1
     buffer = compute_buffer(job.shape, settings, held, gpu=True, copies=copies)
     loads = tuple(
@@ -197,15 +226,15 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
             job,
             settings,
             index,
-            layers=tuple(layer for layer in run if layer < count),
-            weights_bytes=sum(_card_weights(sizes, layer, job, experts_in_ram) for layer in run),
-            cache_bytes=sum(sizes[layer].cache for layer in run if layer < count) if settings.kv_offload else 0,
+            layers=tuple(run[:-1] if run and run[-1] == count else run),
+            weights_bytes=sizes.weights_of(run, experts_in_ram),
+            cache_bytes=sizes.cache_of(run) if settings.kv_offload else 0,
             compute=buffer if run else None,
         )
         for index, run in enumerate(runs)
     )
-    left = tuple(range(min(first, count)))
-    experts = sum(1 for layer in range(first, count) if layer < experts_in_ram and sizes[layer].experts)
+    left, here = range(min(first, count)), range(first, count)
+    experts = sizes.with_experts(here, experts_in_ram)
     weights = job.weights.size_bytes - sum(load.weights_bytes for load in loads)
     cache = held.size_bytes - sum(load.cache_bytes for load in loads)
     ram = None
@@ -216,7 +245,7 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
             taken_bytes=_system_bytes(job, job.node.ram_bytes or 0),
             reserved_bytes=0,
             margin_bytes=0,
-            layers=left,
+            layers=tuple(left),
             weights_bytes=weights,
             cache_bytes=cache,
             compute=buffer if left else None,
@@ -228,9 +257,10 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes
         spilled_experts=experts,
         n_gpu_layers=gpu_layers,
         n_cpu_moe=experts_in_ram,
-        ram_read_bytes=sum(sizes[layer].weights - sizes[layer].experts + sizes[layer].experts_read for layer in left)
-        + sum(sizes[layer].experts_read for layer in range(first, min(count, experts_in_ram)))
-        + (_card_weights(sizes, count, job, experts_in_ram) if first > count else 0),
+        ram_read_bytes=len(left) * sizes.each
+        - sizes.with_experts(left, count) * (sizes.experts - sizes.read)
+        + experts * sizes.read
+        + (sizes.output if first > count else 0),
         split=tuple(map(len, runs)),
     )
 
@@ -259,31 +289,24 @@ def _cut_through(job: Job, settings: Serving, held: Caches) -> Placement:
     )
 
 
-def _card_weights(sizes: list[_LayerSizes], layer: int, job: Job, experts_in_ram: int) -> int:
-    """Weights of a layer on its card; number `len(sizes)` is the output, which takes what the division left over."""
-    if layer == len(sizes):
-        return job.weights.size_bytes - sum(size.weights for size in sizes)
-    return sizes[layer].weights - (sizes[layer].experts if layer < experts_in_ram else 0)
+@lru_cache(maxsize=512)
+def _runs(layers: range, shares: tuple[float, ...]) -> tuple[range, ...]:
+    """`layers` cut into runs in proportion to `shares`: the one at position p is on the first card whose shares, with those before
+    it, are more than p ÷ all. Source: llama.cpp b11434 src/llama-model.cpp, splits and upper_bound."""
+    bounds = [sum(shares[: index + 1]) / sum(shares) for index in range(len(shares) - 1)]
+    count = len(layers)
+    cuts = [bisect_left(range(count), bound, key=lambda position: position / count) for bound in bounds]
+    return tuple(layers[start:stop] for start, stop in zip([0, *cuts], [*cuts, count], strict=True))
 
 
-def _runs(layers: list[int], shares: list[float]) -> list[list[int]]:
-    """`layers` cut into runs in proportion to `shares`. Source: llama.cpp b11434 src/llama-model.cpp, splits and upper_bound."""
-    runs: list[list[int]] = [[] for _ in shares]
-    bounds = [sum(shares[: index + 1]) / sum(shares) for index in range(len(shares))]
-    for position, layer in enumerate(layers):
-        card = next((index for index, bound in enumerate(bounds) if position / len(layers) < bound), len(shares) - 1)
-        runs[card].append(layer)
-    return runs
-
-
-def _spilled(job: Job, settings: Serving, held: Caches, sizes: list[_LayerSizes]) -> Placement:
+def _spilled(job: Job, settings: Serving, held: Caches, sizes: _Layers) -> Placement:
     """The placement with the least in RAM that the cards can hold: experts first, layer by layer, then whole layers."""
-    count = len(sizes)
+    count = sizes.count
 
     def tried(gpu_layers: int, experts: int) -> Placement:
         return _on_cards(job, settings, held, sizes, gpu_layers=gpu_layers, experts_in_ram=experts)
 
-    if any(size.experts for size in sizes):
+    if sizes.experts and sizes.dense < count:
         most = tried(count + 1, count)
         if most.cards_hold:
             return tried(count + 1, _smallest(0, count, lambda experts: tried(count + 1, experts).cards_hold))
