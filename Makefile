@@ -16,6 +16,11 @@ test: .venv/dev
 	sh scripts/install_chromium.sh
 	sh scripts/install_shellcheck.sh
 	DEBUG=0 $(PY) -m pytest $(ARGS)
+	@if sh scripts/install_services.sh; then \
+		echo "Once more on PostgreSQL and Valkey or Redis, what needs a database:"; \
+		DEBUG=0 $(PY) -m scripts.services $(PY) -m pytest -m "database and not browser" $(ARGS) || [ $$? -eq 5 -a -n "$(ARGS)" ]; \
+	elif [ -n "$$CI" ]; then exit 1; \
+	else echo "NOT run on PostgreSQL: its servers cannot be installed here." >&2; fi
 
 check: .venv/dev
 	.venv/bin/ruff check .

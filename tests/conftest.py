@@ -1,8 +1,9 @@
-"""What every test stands on: no network beyond this machine, and no clock."""
+"""What every test stands on: no network beyond this machine, no clock, and a database as a site has it."""
 
 import socket
 
 import pytest
+from django.db import connection
 from hypothesis import settings
 
 # How long one example takes says something of the machine, nothing of the code.
@@ -10,6 +11,20 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", ""}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs a database: `make test` runs it on SQLite and once more on PostgreSQL."""
+    for item in items:
+        if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.database)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file, as a site has it: in memory SQLite knows no second writer, and nothing of WAL."""
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
 
 
 @pytest.fixture(autouse=True)

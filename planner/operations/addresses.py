@@ -50,13 +50,12 @@ def cache(url: str) -> dict[str, Any]:
     parts = _split(url, "CACHE_URL")
     if parts.scheme not in REDIS_SCHEMES or not (parts.hostname or parts.scheme == "unix"):
         raise ImproperlyConfigured("CACHE_URL: write database, redis://host:6379/0, valkey://host:6379/0 or unix:///run/redis/redis.sock.")
+    connecting = {} if parts.scheme == "unix" else {"socket_connect_timeout": CACHE_SECONDS}
     return {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": parts._replace(scheme=REDIS_SCHEMES[parts.scheme]).geturl(),
+        "LOCATION": REDIS_SCHEMES[parts.scheme] + url[len(parts.scheme) :],
         "KEY_PREFIX": "slotwise",
-        "OPTIONS": {"socket_timeout": CACHE_SECONDS, "socket_connect_timeout": CACHE_SECONDS, "health_check_interval": 30}
-        if parts.scheme != "unix"
-        else {"socket_timeout": CACHE_SECONDS, "health_check_interval": 30},
+        "OPTIONS": {"socket_timeout": CACHE_SECONDS, "health_check_interval": 30} | connecting,
     }
 
 
