@@ -5,9 +5,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 DEFAULT_BYTES: Final = 64 * 2**20
+
+
+class Answers(Protocol):
+    """Where answers are kept. What is put for a while may change on the Hub; what is put without an end never does."""
+
+    def get(self, key: Hashable) -> Any: ...
+    def put(self, key: Hashable, value: Any, *, seconds: float | None, size: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

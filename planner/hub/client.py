@@ -21,7 +21,7 @@ from planner.core.readers.weight_files import safetensors_files
 from planner.core.weights import Weights
 from planner.hub import errors, weights, wire
 from planner.hub.address import HubAddress, read_address, read_filename, read_revision
-from planner.hub.cache import Cache
+from planner.hub.cache import Answers, Cache
 from planner.hub.errors import HubError
 from planner.hub.repo import HubModel, HubRepo, json_object, read_config, read_repo
 from planner.hub.wire import Ask, Deadline
@@ -48,7 +48,7 @@ class Hub:
     token: str | None = None
     timeout_seconds: float = 10.0
     config_limit: int = CONFIG_LIMIT
-    cache: Cache = field(default_factory=Cache, repr=False, compare=False)
+    cache: Answers = field(default_factory=Cache, repr=False, compare=False)
 
     def address(self, text: str) -> HubAddress:
         return read_address(text, endpoint=self.endpoint)
