@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.errors import InputError
@@ -42,6 +43,7 @@ class Rules:
         return self.build >= 11010
 
 
+@lru_cache(maxsize=64)
 def rules_of(version: str) -> Rules:
     """The rules of a build such as `b11434`; “auto” is the newest. Raises InputError for a build that is not known here."""
     text = version.strip()[:40]

@@ -1,6 +1,6 @@
 """The pool of blocks: how many there are, how many a request takes, and what the engine reports about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from planner.core.engines.vllm.grouping import Group, groups_of
@@ -34,27 +34,39 @@ class Layout:
 
     def held_page_bytes(self, tokens: int) -> int:
         """Bytes of the pages one decoding request holds, without the pool's padding, on all pipeline stages of one rank."""
-        return sum(group.held_blocks(tokens, self.serving) * group.page_bytes() for group in self.groups)
+        return sum(group.held_blocks(tokens, self.serving) * group.whole_page for group in self.groups)
 
     def blocks_of(self, requests: int, tokens: int) -> int:
         """Blocks of `requests` requests: all but the last decode, the last is just being admitted."""
         return self.reserved_blocks(tokens) + (requests - 1) * self.held_blocks(tokens) if requests else 0
 
 
-@lru_cache(maxsize=256)
 def layout_of(serving: Serving) -> Layout:
     """The layout for a settled server. Raises InputError where vLLM itself refuses the model."""
+    groups, parts, block_bytes = _laid_out(
+        # What decides how much of it there is, but not how it is laid out.
+        replace(
+            serving,
+            max_num_seqs=0,
+            seqs_given=False,
+            gpu_memory_utilization=0.0,
+            kv_cache_memory_bytes=None,
+            num_gpu_blocks_override=None,
+            offloaded_bytes=0,
+        )
+    )
+    return Layout(serving, groups, parts, block_bytes)
+
+
+@lru_cache(maxsize=256)
+def _laid_out(serving: Serving) -> tuple[tuple[Group, ...], tuple[range, ...], tuple[int, ...]]:
+    """The groups, the layers of each pipeline stage, and a block's bytes there."""
     groups = groups_of(layer_specs(serving), serving)
     if not groups:
         raise InputError("This model keeps no cache per request, so there is nothing to plan for vLLM.", field="engine")
     drafts = len(serving.shape.draft_layers) if serving.drafts_with_model else 0
     parts = stages(len(serving.shape.layers), drafts, serving.pipeline_parallel_size)
-    return Layout(
-        serving=serving,
-        groups=groups,
-        stages=parts,
-        stage_block_bytes=tuple(max(group.page_bytes(part) for group in groups) for part in parts),
-    )
+    return groups, parts, tuple(max(group.page_bytes(part) for group in groups) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The vLLM engine as the planner sees it: checks, cache sizes, budget, slots, and the start-up lines to expect."""
 
 from dataclasses import replace
+from functools import cache
 from math import ceil
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -133,13 +134,19 @@ def _most(job: Job, tokens: int) -> tuple[int, Account]:
     More sequences take more memory for sampling, so the answer is the largest number that still holds itself.
     """
     engines = settle(job).data_parallel_size
-    found = account(job, engines)
-    low, high = 0, found.pool.requests(tokens)
+
+    @cache
+    def figures(sequences: int) -> Account:
+        return account(job, sequences * engines)
+
+    low, high = 0, figures(1).pool.requests(tokens)
+    tried = high
     while low < high:
-        middle = (low + high + 1) // 2
-        tried = account(job, middle * engines)
-        low, high = (middle, high) if tried.pool.requests(tokens) >= middle else (low, middle - 1)
-    return low, account(job, max(1, low) * engines)
+        held = figures(tried).pool.requests(tokens)
+        # Where as many are too many, those that they leave room for are not.
+        low, high = (tried, high) if held >= tried else (max(low, held), tried - 1)
+        tried = (low + high + 1) // 2
+    return low, figures(max(1, low))
 
 
 def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:

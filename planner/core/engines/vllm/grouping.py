@@ -16,18 +16,20 @@ class Group:
 
     members: tuple[Placed, ...]
     specs: tuple[Spec, ...] = field(init=False, compare=False)
+    whole_page: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """`specs` are the members', each once: they are asked for at every number of requests that is tried."""
+        """`specs` are the members', each once, `whole_page` a block of all layers: asked for at every number of requests that is tried."""
         object.__setattr__(self, "specs", tuple(dict.fromkeys(member.spec for member in self.members)))
+        object.__setattr__(self, "whole_page", sum(member.spec.page_bytes for member in self.members))
 
     @property
     def first(self) -> Spec:
         return self.members[0].spec
 
-    def page_bytes(self, layers: range | None = None) -> int:
-        """Bytes of one block, of all layers or of those in `layers` (a pipeline stage)."""
-        return sum(member.spec.page_bytes for member in self.members if layers is None or member.layer in layers)
+    def page_bytes(self, layers: range) -> int:
+        """Bytes of one block of those `layers` (a pipeline stage)."""
+        return sum(member.spec.page_bytes for member in self.members if member.layer in layers)
 
     def reserved_blocks(self, tokens: int, serving: Serving) -> int:
         return max(spec.reserved_blocks(tokens, serving) for spec in self.specs)

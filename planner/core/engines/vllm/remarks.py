@@ -11,7 +11,7 @@ from planner.core.units import percent, size
 
 
 def remarks(job: Job, figures: Account) -> tuple[Remark, ...]:
-    return (*_command(job, figures), *_hardware(figures), *_free(job, figures), *_cache(job, figures), *_parallel(job, figures))
+    return (*_command(job, figures), *_hardware(job, figures), *_free(job, figures), *_cache(job, figures), *_parallel(job, figures))
 
 
 def _command(job: Job, figures: Account) -> Iterator[Remark]:
@@ -41,8 +41,8 @@ def _command(job: Job, figures: Account) -> Iterator[Remark]:
         )
 
 
-def _hardware(figures: Account) -> Iterator[Remark]:
-    serving, device = figures.serving, figures.serving.device
+def _hardware(job: Job, figures: Account) -> Iterator[Remark]:
+    serving, device = figures.serving, job.node.device
     capability = compute_capability(device)
     if serving.cache_type.element_bytes == 1 and capability is not None and capability < (8, 9):
         yield Remark(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -39,7 +40,7 @@ class Serving:
 
     rules: Rules
     shape: ModelShape
-    device: Device
+    blackwell: bool
     max_model_len: int
     max_num_seqs: int
     max_num_batched_tokens: int
@@ -86,10 +87,14 @@ class Serving:
         """Whether recurrent layers keep states for prefix caching (`mamba_cache_mode` “align”)."""
         return self.enable_prefix_caching and self.rules.keeps_state_history
 
-    @property
-    def blackwell(self) -> bool:
-        capability = compute_capability(self.device)
-        return capability is not None and capability[0] == 10
+
+@lru_cache(maxsize=64)
+def _kinds(shape: ModelShape) -> tuple[frozenset[str], bool]:
+    """The kinds of what the layers keep per token, and whether some keep a state."""
+    stores = tuple(shape.stores())
+    return frozenset(store.kind for store in stores if isinstance(store, TokenStore)), any(
+        isinstance(store, StateStore) for store in stores
+    )
 
 
 def settle(job: Job, slots: int = 0) -> Serving:
@@ -100,7 +105,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
     rules = rules_of(job.version)
     given = arguments.parse(job.engine_args)
     engines, here = data_parallel(given)
-    kinds = frozenset(store.kind for store in job.shape.stores() if isinstance(store, TokenStore))
+    kinds, hybrid = _kinds(job.shape)
     max_model_len = _max_model_len(given, job)
     seqs, batched = _batch(given, job, rules, slots=-(-slots // engines), max_model_len=max_model_len)
     if given.block_size and given.block_size % 16:
@@ -110,7 +115,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
     return Serving(
         rules=rules,
         shape=job.shape,
-        device=job.node.device,
+        blackwell=_is_blackwell(job.node.device),
         max_model_len=max_model_len,
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
@@ -128,7 +133,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
         data_parallel_here=here,
         expert_parallel=bool(given.enable_expert_parallel),
         decode_context_parallel_size=given.decode_context_parallel_size or 1,
-        enable_prefix_caching=_prefix_caching(given, job.shape, rules, kinds),
+        enable_prefix_caching=_prefix_caching(given, rules, kinds, hybrid=hybrid),
         hybrid_manager=not given.disable_hybrid_kv_cache_manager,
         sliding_window=not given.disable_sliding_window,
         async_scheduling=_asynchronous(given, rules, method),
@@ -139,9 +144,14 @@ def settle(job: Job, slots: int = 0) -> Serving:
         cuda_graphs=_graphs(given),
         encodes_images=_encodes_images(given, job),
         offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
-        hybrid=any(isinstance(store, StateStore) for store in job.shape.stores()),
+        hybrid=hybrid,
         compressed="compressed" in kinds,
     )
+
+
+def _is_blackwell(device: Device) -> bool:
+    capability = compute_capability(device)
+    return capability is not None and capability[0] == 10
 
 
 def data_parallel(given: Arguments) -> tuple[int, int]:
@@ -250,7 +260,7 @@ def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str, kinds: fro
     return CacheType(name=name, model_dtype=dtype)
 
 
-def _prefix_caching(given: Arguments, shape: ModelShape, rules: Rules, kinds: frozenset[str]) -> bool:
+def _prefix_caching(given: Arguments, rules: Rules, kinds: frozenset[str], *, hybrid: bool) -> bool:
     """On for decoders and (from 0.26) hybrids; off for encoder-decoders and models without attention.
 
     Source: vLLM 0.32 config/model.py, is_prefix_caching_supported.
@@ -259,4 +269,4 @@ def _prefix_caching(given: Arguments, shape: ModelShape, rules: Rules, kinds: fr
         return given.enable_prefix_caching
     if not kinds or "cross" in kinds:
         return False
-    return rules.caches_hybrid_prefixes or not any(isinstance(store, StateStore) for store in shape.stores())
+    return rules.caches_hybrid_prefixes or not hybrid

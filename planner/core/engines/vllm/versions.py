@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.errors import InputError
@@ -86,6 +87,7 @@ class Rules:
         return self.since(0, 14)
 
 
+@lru_cache(maxsize=64)
 def rules_of(version: str) -> Rules:
     """The rules of `version` (`0.32.0`, `v0.32`). Raises InputError for a release that is not known here."""
     match = re.fullmatch(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[.+-]?[a-z][a-z0-9.+]*)?", version.strip()[:40])
