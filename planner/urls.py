@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from planner.operations import probes
-from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, startup
+from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, simulate, startup
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
@@ -16,6 +16,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/", guide.guide, name="guide"),
     path("guide/<slug:slug>/", guide.symptom, name="symptom"),
     path("review/", review.review, name="review"),
+    path("simulate/", simulate.simulate, name="simulate"),
+    path("simulate/break/", simulate.bad_hours, name="bad-hours"),
+    path("simulate/replay/", simulate.replay, name="replay"),
+    path("simulate/sweep/", simulate.sweep, name="sweep"),
     path("startup/", startup.startup, name="startup"),
     path("healthz", probes.alive, name="health"),
     path("readyz", probes.ready, name="ready"),

@@ -1,4 +1,4 @@
-// The one chart that plotly draws: its library is loaded when the chart is there, and its colours are the theme's.
+// The charts that plotly draws: its library is loaded when one is there, and their colours are the theme's.
 (() => {
   const source = document.currentScript.dataset.plotly;
   let library;
@@ -30,22 +30,24 @@
     return value;
   }
 
-  async function draw() {
-    const element = document.querySelector("[data-chart]");
-    if (!element) return;
+  async function draw(element) {
     const figure = JSON.parse(document.getElementById(element.dataset.chart).textContent);
     try {
       await load();
     } catch {
       return; // the table beside it has every point
     }
+    if (!element.isConnected) return; // another took its place while the library was on its way
     const { data, layout } = coloured(figure, element);
     globalThis.Plotly.react(element, data, layout, { responsive: true, displayModeBar: false });
   }
 
-  draw();
-  document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.target.querySelector?.("[data-chart]") ?? false) draw();
-  });
-  document.addEventListener("themechange", draw);
+  function drawAll(root = document) {
+    for (const element of root.querySelectorAll?.("[data-chart]") ?? []) draw(element);
+  }
+
+  drawAll();
+  document.addEventListener("htmx:afterSettle", (event) => drawAll(event.target));
+  document.addEventListener("charts", (event) => drawAll(event.detail));
+  document.addEventListener("themechange", () => drawAll());
 })();

@@ -33,6 +33,10 @@
     for (const [name, value] of Object.entries(parameters)) if (value === "") delete parameters[name];
   });
 
+  document.addEventListener("formdata", (event) => {
+    if (event.target.method === "get") for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+  });
+
   for (const failure of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
     document.addEventListener(failure, () => {
       const lost = document.getElementById("lost");

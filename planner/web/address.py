@@ -1,18 +1,20 @@
-"""The address of a plan: every input that was given, in one order, so that equal plans have equal addresses."""
+"""The address of a plan or its simulation: every input that was given, in one order, so that equal ones have equal addresses."""
 
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlencode
 
-from planner.core.request import FIELDS
+from planner.core.simulation.request import SimulationRequest
 
+_ORDER: Final = tuple(SimulationRequest.model_fields)
 # What the planner opens with: the worked example.
 EXAMPLE: Mapping[str, str] = {"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "context": "8192", "users": "20", "usage": "chat"}
 
 
 def given(values: Mapping[str, str]) -> dict[str, str]:
-    """The inputs that are not blank, known ones first and in the request's own order; unknown ones stay, to be refused by name."""
+    """The inputs that are not blank, known ones first and in the requests' own order; unknown ones stay, to be refused by name."""
     filled = {name: value for name, value in values.items() if value.strip()}
-    known = {name: filled.pop(name) for name in FIELDS if name in filled}
+    known = {name: filled.pop(name) for name in _ORDER if name in filled}
     return known | filled
 
 

@@ -1,14 +1,19 @@
 """Figures for plotly, as plain data: the browser draws them, and only where somebody scrolls to them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 # Drawn in the page's own colours: curve.js puts the theme's in place of these names.
 _INK: Final = "var(--muted)"
 _LINE: Final = "var(--cache-line)"
 _MARK: Final = "var(--accent)"
+_AXIS: Final = {"gridcolor": "var(--hairline)", "linecolor": "var(--hairline)", "zeroline": False, "fixedrange": True}
+# From this ratio of the largest to the smallest value on, the smaller ones would lie on each other.
+_STEEP: Final = 16
 
 
 def slots_by_context(points: Sequence[tuple[int, int]], *, context: int, needed: int) -> dict[str, Any]:
@@ -28,14 +33,62 @@ def slots_by_context(points: Sequence[tuple[int, int]], *, context: int, needed:
     figure.add_vline(x=context, line={"color": _MARK, "width": 1, "dash": "dot"})
     # powers of two stand evenly on the axis; the plan's own and the model's longest context lie between them
     ticks = [tokens for tokens, _ in points if tokens.bit_count() == 1]
-    axis = {"gridcolor": "var(--hairline)", "linecolor": "var(--hairline)", "zeroline": False, "fixedrange": True}
     figure.update_xaxes(
-        title="tokens of context", type="log", tickvals=ticks, ticktext=[_short(tokens) for tokens in ticks], tickangle=0, **axis
+        title="tokens of context", type="log", tickvals=ticks, ticktext=[_short(tokens) for tokens in ticks], tickangle=0, **_AXIS
     )
-    figure.update_yaxes(title="slots that fit", rangemode="tozero", **axis)
+    figure.update_yaxes(title="slots that fit", rangemode="tozero", **_AXIS)
+    return _drawn(figure, height=280)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Seconds over the values of an option: the median and the 95th percentile; None where there is no such figure.
+
+    `knee` is the value at which the 95th percentile bends, `limit` the seconds that it should not exceed.
+    """
+
+    title: str
+    p50: Sequence[float | None]
+    p95: Sequence[float | None]
+    knee: float | None = None
+    limit: float | None = None
+
+
+def felt_by_option(title: str, values: Sequence[float], curves: Sequence[Curve], *, own: float | None) -> dict[str, Any]:
+    """The figure of what people feel against an option: a plot for each curve, one above the other; `own` is the run's own value."""
+    figure = make_subplots(rows=len(curves), shared_xaxes=True, vertical_spacing=0.1)
+    figure.update_layout(template="none")
+    for row, curve in enumerate(curves, 1):
+        for name, seconds, dash in (("half", curve.p50, "dot"), ("95 %", curve.p95, "solid")):
+            figure.add_scatter(
+                x=list(values), y=list(seconds), mode="lines+markers", line={"color": _LINE, "width": 2, "dash": dash}, marker={"size": 6},
+                name=name, hovertemplate=f"%{{x:,}}: {name} within %{{y:.3g}} s<extra></extra>", row=row, col=1,
+            )  # fmt: skip
+        if curve.knee is not None:
+            at = curve.p95[list(values).index(curve.knee)]
+            figure.add_scatter(
+                x=[curve.knee], y=[at], mode="markers+text", text=["knee"], textposition="top center", hoverinfo="skip",
+                marker={"size": 14, "color": "rgba(0,0,0,0)", "line": {"color": _MARK, "width": 2}}, row=row, col=1,
+            )  # fmt: skip
+        if curve.limit is not None:
+            figure.add_hline(
+                y=curve.limit, line={"color": _MARK, "width": 1, "dash": "dash"}, row=row, col=1,
+                annotation={"text": "your limit", "font": {"size": 12}},
+            )  # fmt: skip
+        if own is not None:
+            figure.add_vline(x=own, line={"color": _MARK, "width": 1, "dash": "dot"}, row=row, col=1)
+        figure.update_yaxes(title=curve.title, rangemode="tozero", row=row, col=1, **_AXIS)
+    steep = min(values) > 0 and max(values) / min(values) >= _STEEP
+    ticks = {"tickvals": list(values), "ticktext": [_short(int(value)) if steep else f"{value:,.10g}" for value in values]}
+    figure.update_xaxes(type="log" if steep else "linear", tickangle=0, **ticks, **_AXIS)
+    figure.update_xaxes(title=title, row=len(curves), col=1)
+    return _drawn(figure, height=200 * len(curves))
+
+
+def _drawn(figure: go.Figure, *, height: int) -> dict[str, Any]:
     figure.update_layout(
-        height=280,
-        margin={"l": 48, "r": 12, "t": 12, "b": 44},
+        height=height,
+        margin={"l": 56, "r": 12, "t": 12, "b": 44},
         font={"size": 12, "color": _INK, "family": "inherit"},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

@@ -223,11 +223,11 @@ GROUPS: Final = (
 )  # fmt: skip
 
 
-def form(outcome: Outcome) -> Form:
+def form(outcome: Outcome, groups: tuple[Group, ...] = GROUPS) -> Form:
     plan = outcome.answer.plan if outcome.answer else None
-    shown = {item.name for group in GROUPS for item in group.inputs}
+    shown = {item.name for group in groups for item in group.inputs}
     return Form(
-        groups=tuple(FieldGroup(group, tuple(_field(item, outcome, plan) for item in group.inputs)) for group in GROUPS),
+        groups=tuple(FieldGroup(group, tuple(_field(item, outcome, plan) for item in group.inputs)) for group in groups),
         kept={name: value for name, value in outcome.typed.items() if name not in shown and name not in outcome.errors},
         problems=tuple(sentence for name, sentence in outcome.errors.items() if name not in {*shown, "config"}),
     )

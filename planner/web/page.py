@@ -27,7 +27,7 @@ def page(outcome: Outcome, *, config_text: str = "", config_error: str = "") -> 
         "config": outcome.typed.get("config", ""),
         "config_text": config_text,
         "config_error": config_error or outcome.errors.get("config", ""),
-        "summary": _summary(outcome),
+        "summary": summary(outcome),
         "models": choices.models(),
         "devices": choices.devices(),
         "formats": choices.formats(outcome.answer.plan if outcome.answer else None),
@@ -66,7 +66,7 @@ def _latencies(plan: Plan) -> list[tuple[str, Percentiles]]:
     return [(name, times) for name, times in named if times is not None]
 
 
-def _summary(outcome: Outcome) -> str:
+def summary(outcome: Outcome) -> str:
     """The inputs in one line, for a phone: `Qwen3-8B · RTX 4090 · 20 users · 8k`."""
     if outcome.answer is None:
         return " · ".join(outcome.typed.get(name, "")[:40] for name in ("model", "device") if outcome.typed.get(name)) or "Inputs"

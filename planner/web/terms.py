@@ -84,6 +84,23 @@ TERMS: Final = (
         "Closed queue",
         "A fixed number of people who think, ask and wait for the answer before they ask again. It cannot overflow, but it can be slow: M/M/c//N.",
     ),
+    Term(
+        "pause",
+        "Pause",
+        "The longest gap in an answer, usually because somebody else’s prompt is being read. It hides above the 99th percentile.",
+    ),
+    Term("queue-wait", "Queue wait", "From sending a request until its prompt is begun: no slot is free before. It is part of the TTFT."),
+    Term(
+        "preemption",
+        "Preemption",
+        "The cache is full: a request loses its place and its tokens are computed again later. Slots that fit with a full context prevent it.",
+    ),
+    Term(
+        "utilisation",
+        "Utilisation",
+        "The share of time in which the machine computes. Near 100 % every further request waits for the others.",
+    ),
+    Term("knee", "Knee", "Where a curve turns most: before it a change costs little, behind it much."),
     Term("p95", "p95", "The value that is not exceeded in 95 of 100 cases. A mean hides what the unlucky ones get."),
     Term(
         "gib",

@@ -60,6 +60,17 @@ def points(axes: Sequence[Axis]) -> list[dict[str, str]]:
     return combined
 
 
+def requests_of(values: Mapping[str, Any], axes: Sequence[Axis]) -> list[tuple[dict[str, str], SimulationRequest]]:
+    """The points of a sweep, each with its request. Raises InputError for values that cannot be used."""
+    requests = [(point, read_as(SimulationRequest, {**values, **point})) for point in points(axes)]
+    for point, request in requests:
+        for name in point:
+            value = getattr(request, name)
+            if name != "policy" and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise InputError(f"{name.replace('_', ' ')} is not a number, and a sweep runs over numbers.", field="sweep")
+    return requests
+
+
 def trials(
     values: Mapping[str, Any],
     source: Source,
@@ -77,12 +88,7 @@ def trials(
     only the scheduler differs. `events_in_all` bounds the runs together, as `max_events` does each of them.
     Raises InputError for values that cannot be used, before the first run where they are in a sweep's values.
     """
-    requests = [(point, read_as(SimulationRequest, {**values, **point})) for point in points(axes)]
-    for point, request in requests:
-        for name in point:
-            value = getattr(request, name)
-            if name != "policy" and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise InputError(f"{name.replace('_', ' ')} is not a number, and a sweep runs over numbers.", field="sweep")
+    requests = requests_of(values, axes)
     left = math.inf if events_in_all is None else events_in_all
     engine: str = requests[0][1].engine
     for point, request in requests:

@@ -1,22 +1,18 @@
 """`manage.py simulate`: what people will feel from a plan, by trying it on simulated users."""
 
-import gzip
 import json
 import sys
-import zlib
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
-from planner.core import units
-from planner.core.errors import InputError
-from planner.core.simulating.recorded import MAX_LINE, Recorded, read_recorded
+from planner.core.simulating.recorded import Recorded, read_recorded
 from planner.core.simulating.report import trials_json, trials_text
 from planner.core.simulating.runs import Trial, points, read_axis, trials
 from planner.core.simulation.request import SimulationRequest
 from planner.files import open_file
+from planner.recordings import bounded, read_recording
 from planner.sources import find_model
 from planner.web import site
 from planner.web.management.request_options import OPTIONS, RequestCommand, given_request, given_source
@@ -92,21 +88,6 @@ def _values(options: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded(name: str) -> tuple[Recorded, ...]:
     """The requests of a log, plain or gzipped."""
     if name == "-":
-        return read_recorded(_bounded(sys.stdin))
-    try:
-        with open_file(Path(name), field="replay") as raw:
-            binary = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw
-            with TextIOWrapper(binary, encoding="utf-8", errors="replace") as text:
-                return read_recorded(_bounded(text))
-    except (OSError, EOFError, zlib.error) as problem:
-        raise InputError(f"{name} cannot be read: {problem}.", field="replay") from None
-
-
-def _bounded(file: TextIO) -> Iterator[str]:
-    """Lines, one that is longer than any real one in pieces, up to a bound on all of it."""
-    left = MAX_LOG
-    while left > 0 and (line := file.readline(MAX_LINE)):
-        left -= len(line)
-        yield line
-    if left <= 0:
-        raise InputError(f"More than {units.size(MAX_LOG)} of log: cut it to the hours that matter.", field="replay")
+        return read_recorded(bounded(sys.stdin, MAX_LOG))
+    with open_file(Path(name), field="replay") as raw:
+        return read_recording(raw, name=name, most_bytes=MAX_LOG)
