@@ -45,6 +45,8 @@ def _answer(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
         "readouts": figures.readouts(plan),
         "memory_lines": figures.memory_lines(plan),
         "lines_beside": figures.lines_beside(plan),
+        # equal cards are each the one that the bar shows
+        "per_device": plan.memory.per_device if len(set(plan.memory.per_device)) > 1 else (),
         "held_against": figures.held_against(plan),
         "memory_bar": bars.memory_bar(plan.memory),
         "distribution": bars.distribution(plan.workload, plan.fit.slots),
