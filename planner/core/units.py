@@ -143,6 +143,13 @@ def seconds(value: float) -> str:
     return f"{trimmed(value / 3600, 1)} h"
 
 
+def gap(value: float) -> str:
+    """A gap between two tokens: in milliseconds below a second, so that a row of them compares: `27.4 ms`, `530 ms`, `2.1 s`."""
+    if value >= 0.9995:
+        return seconds(value)
+    return f"{trimmed(value * 1000, 0 if value >= 0.09995 else 1)} ms"
+
+
 def percent(share: float) -> str:
     """A share as percent, whole from ten on: `3.5 %`, `61 %`."""
     value = share * 100

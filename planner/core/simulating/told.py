@@ -45,10 +45,10 @@ def told(trial: Trial) -> Told:
 def _sentence(felt: Felt) -> str:
     if felt.ttft is None:
         return "not one turn is answered."
-    first = f"half of the first tokens come within {units.seconds(felt.ttft.p50)}, 95 % within {units.seconds(felt.ttft.p95)}"
+    first = f"half of the first tokens come within {units.seconds(felt.ttft.p50)}, 95\u00a0% within {units.seconds(felt.ttft.p95)}"
     if felt.pause is None:
         return f"{first}; no answer has a second token to wait for."
-    return f"{first}; in 95 % of the answers no pause is longer than {units.seconds(felt.pause.p95)}."
+    return f"{first}; in 95\u00a0% of the answers no pause is longer than {units.seconds(felt.pause.p95)}."
 
 
 def _limits(trial: Trial, broken: tuple[Breach, ...]) -> str:

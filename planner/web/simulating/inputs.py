@@ -32,8 +32,8 @@ _ALONGSIDE: Final = (
         "Server",
         (
             Input("policy", "Scheduler", hint="Who is read and who waits: an engine’s own rules, or two to compare with.", choices=_POLICIES),
+            Input("batch", "Tokens of a pass", "the plan’s", hint="n_batch, max_num_batched_tokens: long passes make long pauses.", numeric=True),
             _OF_THE_PLAN["slots"],
-            Input("batch", "Tokens of a pass", "the plan’s", hint="n_batch, max_num_batched_tokens.", numeric=True, width="half"),
             Input("max_queue", "Longest queue", "no limit", hint="Whoever comes later is refused.", numeric=True, width="half"),
         ),
     ),

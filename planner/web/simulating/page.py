@@ -1,7 +1,9 @@
 """What the templates of the simulator show, put together from a question and its run."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, get_args
 
 from planner.core import units
@@ -10,7 +12,7 @@ from planner.core.simulating.around import axes_around, held
 from planner.core.simulating.report import trials_json
 from planner.core.simulating.runs import Axis, Trial, points
 from planner.core.simulating.told import told
-from planner.core.simulation import policies
+from planner.core.simulation import Run, policies
 from planner.core.simulation.loop import LONG_PREFILL, SHORT_TURN
 from planner.core.simulation.request import PolicyChoice
 from planner.core.simulation.results import Felt, Quantiles
@@ -22,24 +24,37 @@ from planner.web.page import summary
 from planner.web.simulating.inputs import GROUPS, SWEEP
 from planner.web.simulating.trying import Question, Tried
 
-_MEASURES: Final = (
-    ("ttft", "Time to first token", "the wait in the queue is in it", "ttft"),
-    ("itl", "Between two tokens", "every gap of every answer", "itl"),
-    ("pause", "Longest pause of an answer", "the longest gap of each", "pause"),
-    ("wait", "Wait in the queue", "until the prompt is begun", "queue-wait"),
-)
 _CURVES: Final = {"batch": "tokens of a pass", "users": "users", "slots": "slots"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One measure of a run; `between` is its 95th percentile at both ends of estimated speeds, "" where they are measured."""
+class Measure:
+    """What people feel, one kind of it: `name` as the runs have it, `term` where the glossary explains it, `show` how it is written."""
 
     name: str
     label: str
     what: str
     term: str
-    value: Quantiles | None
+    show: Callable[[float], str]
+
+
+_MEASURES: Final = (
+    Measure("ttft", "Time to first token", "the wait in the queue is in it", "ttft", units.seconds),
+    Measure("itl", "Between two tokens", "every gap of every answer", "itl", units.gap),
+    Measure("pause", "Longest pause of an answer", "the longest gap of each", "pause", units.gap),
+    Measure("wait", "Wait in the queue", "until the prompt is begun", "queue-wait", units.seconds),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measure of a run; `cells` are half, 95 %, 99 % and all, none where no turn has it.
+
+    `between` is the 95th percentile at both ends of estimated speeds, "" where they are measured.
+    """
+
+    measure: Measure
+    cells: tuple[tuple[str, str], ...]
     between: str
 
 
@@ -85,15 +100,14 @@ def page(question: Question, tried: Tried | None, *, replay_error: str = "") -> 
 def _answer(question: Question, tried: Tried) -> dict[str, Any]:
     trial = tried.trial
     grade: Grade = "measured" if trial.set_up.prefill_rate.grade == trial.set_up.decode_rate.grade == "measured" else "estimated"
-    rows = tuple(_row(name, label, what, term, tried) for name, label, what, term in _MEASURES)
     return {
         "trial": trial,
         "run": trial.run,
         "told": told(trial),
         "grade": grade,
         "policy": policies()[trial.set_up.scheduler.policy].title,
-        "readouts": _readouts(trial, grade, {row.name: row.between for row in rows}),
-        "rows": rows,
+        "readouts": _readouts(tried, grade),
+        "rows": [_row(measure, tried) for measure in _MEASURES],
         "groups": _groups(trial),
         "warnings": trials_json([trial])["warnings"],
         "later": () if trial.replayed else tuple(_later(question, trial)),
@@ -102,14 +116,21 @@ def _answer(question: Question, tried: Tried) -> dict[str, Any]:
     }
 
 
-def _row(name: str, label: str, what: str, term: str, tried: Tried) -> Row:
-    between = ""
-    if tried.ends:
-        values = [getattr(run.everyone, name) for run in tried.ends]
-        if None not in values:
-            fast, slow = sorted(value.p95 for value in values)
-            between = f"{units.seconds(fast)} to {units.seconds(slow)}"
-    return Row(name, label, what, term, getattr(tried.trial.run.everyone, name), between)
+def _row(measure: Measure, tried: Tried) -> Row:
+    value: Quantiles | None = getattr(tried.trial.run.everyone, measure.name)
+    cells = tuple((share, measure.show(getattr(value, share))) for share in ("p50", "p95", "p99", "max")) if value else ()
+    return Row(measure, cells, _between(tried, partial(_p95, measure.name), measure.show))
+
+
+def _p95(name: str, run: Run) -> float | None:
+    value: Quantiles | None = getattr(run.everyone, name)
+    return value.p95 if value else None
+
+
+def _between(tried: Tried, figure: Callable[[Run], float | None], show: Callable[[float], str]) -> str:
+    """A figure at both ends of estimated speeds, "" where they are measured or it is not known there."""
+    found = [value for run in tried.ends or () if (value := figure(run)) is not None]
+    return f"{show(min(found))} to {show(max(found))}" if len(found) > 1 else ""
 
 
 def _groups(trial: Trial) -> tuple[Felt, ...]:
@@ -119,27 +140,35 @@ def _groups(trial: Trial) -> tuple[Felt, ...]:
     return (*several, run.beside) if run.beside.turns else several
 
 
-def _readouts(trial: Trial, grade: Grade, between: dict[str, str]) -> tuple[Asked, ...]:
-    run, everyone = trial.run, trial.run.everyone
+def _readouts(tried: Tried, grade: Grade) -> tuple[Asked, ...]:
+    run, ready = tried.trial.run, tried.trial.set_up
     source = (
-        f"Simulated: {units.counted(everyone.turns, 'turn')}, {run.steps:,} passes, seed {trial.set_up.request.seed}. "
-        f"Prefill {_rate(trial.set_up.prefill_rate)}, decode {_rate(trial.set_up.decode_rate)}."
+        f"Simulated: {units.counted(run.everyone.turns, 'turn')}, {run.steps:,} passes, seed {ready.request.seed}. "
+        f"Prefill {_rate(ready.prefill_rate)}, decode {_rate(ready.decode_rate)}."
     )
-    lost = everyone.rejected + everyone.failed
     timed = (
         ("ttft", "to the first token, p95", "From sending a turn to the first token of its answer, the wait in the queue included."),
         ("pause", "longest pause, p95", "The longest gap between two tokens of each answer: what people notice in mid-sentence."),
         ("wait", "wait in the queue, p95", "From sending a turn until its prompt is begun."),
     )
+    refused = f"{run.everyone.rejected:,} refused at once, {run.everyone.failed:,} lost in the middle."
+    busy = "The share of the time in which a pass runs."
     return (
         *(
-            Asked(f"felt-{name}", label, units.seconds(value.p95), grade, formula, source, range=between[name])
+            Asked(f"felt-{name}", label, units.seconds(value), grade, formula, source, range=_between(tried, partial(_p95, name), units.seconds))
             for name, label, formula in timed
-            if (value := getattr(everyone, name)) is not None
+            if (value := _p95(name, run)) is not None
         ),
-        Asked("felt-refused", "turns refused or lost", f"{lost:,}", grade, f"{everyone.rejected:,} refused at once, {everyone.failed:,} lost in the middle.", source),
-        Asked("felt-busy", "of the time busy", units.percent(run.utilization), grade, f"A pass runs {units.percent(run.utilization)} of the time.", source),
+        Asked("felt-refused", "turns refused or lost", f"{_lost(run):,}", grade, refused, source, range=_between(tried, _lost, "{:,}".format)),
+        Asked(
+            "felt-busy", "of the time busy", units.percent(run.utilization), grade, busy, source,
+            range=_between(tried, lambda end: end.utilization, units.percent),
+        ),
     )  # fmt: skip
+
+
+def _lost(run: Run) -> int:
+    return run.everyone.rejected + run.everyone.failed
 
 
 def _rate(figure: Figure) -> str:

@@ -17,6 +17,7 @@ register.filter("gib", units.gib)
 register.filter("size", units.size)
 register.filter("percent", units.percent)
 register.filter("seconds", units.seconds)
+register.filter("gap", units.gap)
 
 
 @register.filter
