@@ -3,7 +3,11 @@
 import re
 from typing import Final
 
+from planner.core.logs.envelope import PREFIX
+
 _LONGEST: Final = 160
+# Who wrote the line and when says nothing of what was not understood.
+_BEFORE: Final = re.compile(PREFIX + rb"(?:\d{1,9}\.\d\d\.\d{3}\.\d{3} )?")
 # What quotes, braces and template marks open may be anybody's words: nothing from there on is shown.
 _OPENS_TEXT: Final = re.compile(r"[\"'`{<]")
 _HIDDEN: Final = (
@@ -17,7 +21,8 @@ _HIDDEN: Final = (
 
 def redacted(line: bytes) -> str:
     """At most 160 characters of it, up to where somebody's text may begin."""
-    text = "".join(c if c.isprintable() else " " for c in line[: 4 * _LONGEST].decode("utf-8", "replace"))[:_LONGEST]
+    said = _BEFORE.sub(b"", line[: 4 * _LONGEST], count=1)
+    text = "".join(c if c.isprintable() else " " for c in said.decode("utf-8", "replace"))[:_LONGEST]
     if opening := _OPENS_TEXT.search(text):
         text = text[: opening.start()] + "…"
     for pattern, instead in _HIDDEN:

@@ -1,0 +1,52 @@
+"""When a llama-server line was written: by the server's own clock, or by that of what wrote its output down."""
+
+import re
+from typing import Final
+
+from planner.core.logs.axis import Axis
+from planner.core.logs.envelope import wall_clock_s
+
+# common/log.cpp, common_log_entry::print: minutes without bound, seconds, milliseconds, microseconds since the start.
+_STAMP: Final = re.compile(rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) ")
+_LATER_STAMP: Final = re.compile(rb"(?<![\d.])\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] ")
+# --log-jsonl: microseconds since the start.
+_JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
+
+
+class Clock:
+    """`at` gives a line's second on the axis; None where nothing says it.
+
+    The server's own clock begins again with each start; a wall clock does not, so a restart leaves it alone.
+    """
+
+    __slots__ = ("_axis", "_skip", "_wall", "known")
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._skip = 0
+        self._wall = False
+        self.known = False
+
+    def restart(self) -> None:
+        if not self._wall:
+            self._axis.restart()
+
+    def at(self, block: bytes, start: int, before: int) -> float | None:
+        """Of the line that begins at `start` and says something from `before` on."""
+        found = _STAMP.match(block, start + self._skip)
+        if found is None:
+            return self._elsewhere(block, start, before)
+        minutes, seconds, micros = found.groups()
+        return self._axis.at(int(minutes) * 60 + float(seconds) + int(micros) * 1e-6)
+
+    def _elsewhere(self, block: bytes, start: int, before: int) -> float | None:
+        if found := _JSONL.match(block, start):
+            return self._axis.at(int(found[1]) * 1e-6)
+        if found := _LATER_STAMP.search(block, start, before):
+            self._skip = found.start() - start
+            return self.at(block, start, before)
+        wall = wall_clock_s(block, start)
+        if wall is None:
+            return None
+        self._wall = True
+        return self._axis.at(wall)
