@@ -74,9 +74,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A periodic line (vLLM's loggers, vmstat): the state of the server at a moment. Rates are tokens per second, shares 0 to 1."""
+    """A periodic line of vLLM's loggers: the state of the server at a moment. Rates are tokens per second, shares 0 to 1.
+
+    `engine` counts from 0 where several share the work (data parallel). With `step_s` it is the line of a single step that took so
+    long, as vLLM prints it when asked to; without, its rates are means since the line before.
+    """
 
     at_s: float | None
+    engine: int = 0
+    step_s: float | None = None
     running: int | None = None
     waiting: int | None = None
     prompt_rate: float | None = None
