@@ -30,4 +30,6 @@ def answer(request: PlanRequest, hub: Hub | None, source: Source | None = None) 
 
 def held_against(made: Answer, startup: str) -> Reconciliation:
     """The answer's plan beside what the engine printed at start. Raises InputError (field "startup") for too much text."""
-    return reconcile(startup, made.plan, made.hand_over, lambda request: expectation(request, made.source))
+    return reconcile(
+        startup, made.plan, made.hand_over, lambda request: expectation(request, made.source, batch_tokens=made.plan.engine.batch_tokens)
+    )

@@ -23,6 +23,8 @@ from planner.core.workload import duty_cycle, workload
 
 # The prompt that prefill rates are estimated for when no length is given: attention adds little to the work below that.
 _PROMPT_TOKENS: Final = 1024
+# Tokens of one pass, where they are chosen.
+_BATCHES: Final = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 # Every dash of Unicode that is no hyphen-minus.
 _DASHES: Final = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
@@ -42,6 +44,14 @@ class Source:
     weights_files: tuple[Weights, ...] = ()
     weights_format: str | None = None
     remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Tokens of one pass, and why."""
+
+    tokens: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +167,19 @@ def _load(request: PlanRequest, rates: Speed) -> tuple[Workload, tuple[Remark, .
     return workload(users=request.users, generate_seconds=generate, turn_seconds=max(generate, turn)), tuple(remarks)
 
 
-def _batch(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | None) -> tuple[int, str]:
-    """Tokens of one pass: the engine's default, or less where a pass would make the others pause longer than they should."""
+def batch_choices(engine: Engine, job: Job) -> tuple[int, ...]:
+    """The tokens of one pass that are worth a try, the engine's default last: above it, prompts gain little and buffers grow."""
     default = engine.default_batch_tokens(job)
+    return (*(tokens for tokens in _BATCHES if tokens < default and engine.sets_batch), default)
+
+
+def _passes(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | None) -> Passes:
+    """The engine's default, or less where a pass would make the others pause longer than they should, whatever they send."""
+    choices = batch_choices(engine, job)
+    default = choices[-1]
     if prefill is None:
-        return default, f"{engine.title}'s own default: how long a pass takes is not known without a prefill rate."
-    choices = sorted({128, 256, 512, 1024, 2048, 4096, 8192, 16384, default})
-    batch = min(default, speeds.batch_tokens_for(request.pause_target, prefill.value, choices=[c for c in choices if c <= default]))
+        return Passes(default, f"{engine.title}'s own default: how long a pass takes is not known without a prefill rate.")
+    batch = speeds.batch_tokens_for(request.pause_target, prefill.value, choices=choices)
     pause = speeds.pass_pause_seconds(batch, prefill.value)
     known = prefill.grade == "measured"
     rate = f"{units.significant(prefill.value, 6 if known else 3)} tokens/s{'' if known else ' (estimated)'}"
@@ -172,7 +188,7 @@ def _batch(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | Non
         f"{'within' if pause <= request.pause_target else 'more than'} your limit of {units.seconds(request.pause_target)}"
     )
     longer = speeds.pass_pause_seconds(default, prefill.value)
-    return batch, f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}."
+    return Passes(batch, f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}.")
 
 
 def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job, spill: Spill | None) -> Speed:
@@ -218,8 +234,8 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
     )
 
 
-def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
-    """The plan under one engine. Raises InputError where the engine cannot run it at all."""
+def draft(request: PlanRequest, source: Source, engine: Engine, passes: Passes | None = None) -> Draft:
+    """The plan under one engine, with `passes` where they have been chosen. Raises InputError where the engine cannot run it at all."""
     request = _own_context(request, source.shape)
     node = machine(request)
     job = _job(request, source, engine, node)
@@ -227,8 +243,8 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     spill = engine.spilled(job, 1)
     rates = _rates(request, source, engine, job, spill)
     load, remarks = _load(request, rates)
-    batch, batch_why = _batch(request, engine, job, rates.prefill_rate)
-    job = replace(job, batch_tokens=batch)
+    passes = passes or _passes(request, engine, job, rates.prefill_rate)
+    job = replace(job, batch_tokens=passes.tokens)
     capacity = engine.capacity(job)
     stated_slots, stated_context = engine.stated(job)
     fit = fitting.fit(
@@ -245,5 +261,5 @@ def draft(request: PlanRequest, source: Source, engine: Engine) -> Draft:
     said = speeds.remarks(
         rates, node=node, active_parameters=source.parameters.active if source.parameters else None, spill=spill, unspilled=whole
     )
-    made = Draft(request, engine, job, load, rates, capacity, fit, batch_why, (*capacity.remarks, *remarks, *said), spill)
+    made = Draft(request, engine, job, load, rates, capacity, fit, passes.why, (*capacity.remarks, *remarks, *said), spill)
     return replace(made, speed=_felt(request, made))

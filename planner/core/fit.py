@@ -40,7 +40,7 @@ def fit(*, load: Workload, capacity: Capacity, context_tokens: int, given_slots:
     slots = given_slots or max(1, min(wanted, capacity.slots))
     chosen = trade(load, slots)
     limit: Limit = "users" if wanted <= capacity.slots else capacity.limit
-    queue = queue_bound(slots=slots, generate_seconds=load.generate_seconds, patience_seconds=patience_seconds)
+    queue = queue_bound(users=load.users, slots=slots, generate_seconds=load.generate_seconds, patience_seconds=patience_seconds)
     return Fit(
         slots=slots,
         slots_needed=wanted,
@@ -58,13 +58,16 @@ def fit(*, load: Workload, capacity: Capacity, context_tokens: int, given_slots:
         chosen=chosen,
         trades=_trades(load, slots, wanted),
         max_queue=queue,
-        max_queue_why=_queue_why(queue, slots, load.generate_seconds, patience_seconds),
+        max_queue_why=_queue_why(queue, load, slots, patience_seconds),
     )
 
 
-def _queue_why(queue: int, slots: int, generate_seconds: float, patience_seconds: float) -> str:
-    pace = generate_seconds / slots
+def _queue_why(queue: int, load: Workload, slots: int, patience_seconds: float) -> str:
+    if slots >= load.users:
+        return "Everyone has a slot: one place is left for a request on the side, such as the title of a chat."
+    pace = load.generate_seconds / slots
     last = queue * pace
+    everyone = " The others have a slot." if queue == load.users - slots else ""
     return (
         f"With {slots} {'slot' if slots == 1 else 'slots'} busy, one finishes about every {units.seconds(pace)}: number {queue} in the queue "
         f"starts after about {units.seconds(last)}, "
@@ -73,6 +76,7 @@ def _queue_why(queue: int, slots: int, generate_seconds: float, patience_seconds
             if last <= patience_seconds * (1 + 1e-9)
             else f"more than the {units.seconds(patience_seconds)} people are ready to wait, but one must be able to."
         )
+        + everyone
     )
 
 

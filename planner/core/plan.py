@@ -172,6 +172,7 @@ class Fit:
     `slots_that_fit` has every slot full to its context. `slots_at_p95_length` is how many requests of the prompt and answer lengths
     given, read as those of the longest in twenty, a shared cache holds at once (None: no lengths, or nothing is shared).
     `warm_conversations` are histories, those of running requests included, that need not be read again.
+    `preemptions` is how often a simulation of the load pushed a reply out of a shared cache (None: nothing is shared, or not tried).
     """
 
     slots: int
@@ -187,6 +188,8 @@ class Fit:
     max_queue_why: str
     slots_at_p95_length: int | None = None
     warm_conversations: int | None = None
+    preemptions: int | None = None
+    preemptions_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +201,20 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Latency:
+    """First token with the wait for it, every gap between tokens, and the longest gap of each reply."""
+
+    ttft_seconds: Percentiles | None
+    itl_seconds: Percentiles | None
+    pause_seconds: Percentiles | None
+
+
+@dataclass(frozen=True, slots=True)
 class Speed:
-    """Single-stream rates in tokens/s and what follows from them. None where nothing is known (a remark says why)."""
+    """Single-stream rates in tokens/s and what follows from them. None where nothing is known (a remark says why).
+
+    `felt_source` says how what people feel was found; `fastest` and `slowest` are its range where the rates have one.
+    """
 
     prefill_rate: Figure | None
     decode_rate: Figure | None
@@ -207,6 +222,9 @@ class Speed:
     ttft_seconds: Percentiles | None
     itl_seconds: Percentiles | None
     pause_seconds: Percentiles | None
+    felt_source: str = ""
+    fastest: Latency | None = None
+    slowest: Latency | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.core import fit as fitting
 from planner.core import units
+from planner.core.advice import advised
 from planner.core.alternatives import alternatives, is_small
 from planner.core.cache_view import cache_view
 from planner.core.draft import Draft, Source, draft
@@ -168,7 +169,8 @@ def _contradiction(request: PlanRequest, memory: MemoryBudget) -> Iterator[Remar
 
 def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
     """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned."""
-    chosen, why = choose_engine(request, source)
+    drafted, why = choose_engine(request, source)
+    chosen = advised(drafted, source)
     request = chosen.request
     cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
     memory = chosen.engine.budget(chosen.job, chosen.fit.slots)
@@ -192,10 +194,14 @@ def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
     return replace(plan, remarks=(*plan.remarks, *handed.remarks)), handed
 
 
-def expectation(request: PlanRequest, source: Source) -> Expectation:
-    """What the engine of the request's plan will print at start, without the rest of the plan."""
+def expectation(request: PlanRequest, source: Source, *, batch_tokens: int | None = None) -> Expectation:
+    """What the engine of the request's plan will print at start, without the rest of the plan.
+
+    `batch_tokens` are the passes of a plan that was made before: to choose them again would take a simulation.
+    """
     chosen, _ = choose_engine(request, source)
-    return chosen.engine.expect(chosen.job, chosen.fit.slots)
+    job = chosen.job if batch_tokens is None else replace(chosen.job, batch_tokens=batch_tokens)
+    return chosen.engine.expect(job, chosen.fit.slots)
 
 
 def slots_by_context(request: PlanRequest, source: Source) -> list[tuple[int, int]]:

@@ -63,6 +63,7 @@ def slot_trade(*, users: int, slots: int, generate_seconds: float, turn_seconds:
     return SlotTrade(slots, min(1.0, probability), wait)
 
 
+@lru_cache(maxsize=1024)
 def slots_needed(*, users: int, generate_seconds: float, turn_seconds: float, wait_target: float) -> int:
     """The smallest number of slots at which at most `wait_target` of the turns find none free."""
     low, high = 1, users
@@ -76,9 +77,10 @@ def slots_needed(*, users: int, generate_seconds: float, turn_seconds: float, wa
     return low
 
 
-def queue_bound(*, slots: int, generate_seconds: float, patience_seconds: float) -> int:
+def queue_bound(*, users: int, slots: int, generate_seconds: float, patience_seconds: float) -> int:
     """Requests that may wait so that the last of them still starts within `patience_seconds`, at least one.
 
-    With all slots busy one finishes every generate / slots seconds, so the q-th in the queue starts after q of those.
+    With all slots busy one finishes every generate / slots seconds, so the q-th in the queue starts after q of those. Never
+    more than have no slot: users − slots.
     """
-    return max(1, math.floor(patience_seconds * slots / generate_seconds + 1e-9))
+    return max(1, min(users - slots, math.floor(patience_seconds * slots / generate_seconds + 1e-9)))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from planner.core.engines.contract import HandOver, Setting, Step
 from planner.core.headline import headline
-from planner.core.plan import Figure, MemoryLine, Percentiles, Plan
+from planner.core.plan import Figure, Latency, MemoryLine, Percentiles, Plan, Speed
 from planner.core.reconcile import Reconciliation
 
 SCHEMA: Final = 1
@@ -83,6 +83,7 @@ def _fit(plan: Plan) -> dict[str, Any]:
         "max_queue": fit.max_queue,
         "slots_at_p95_length": fit.slots_at_p95_length,
         "warm_conversations": fit.warm_conversations,
+        "preemptions": fit.preemptions,
         "trades": [{"slots": t.slots, "wait_probability": t.wait_probability, "mean_wait": t.mean_wait_seconds} for t in fit.trades],
     }
 
@@ -101,6 +102,28 @@ def _scenarios(plan: Plan) -> list[dict[str, Any]]:
         }
         for s in plan.scenarios
     ]
+
+
+def _speed(speed: Speed) -> dict[str, Any]:
+    return {
+        "prefill_rate": _figure(speed.prefill_rate),
+        "decode_rate": _figure(speed.decode_rate),
+        "measured": speed.measured,
+        **_latency(Latency(speed.ttft_seconds, speed.itl_seconds, speed.pause_seconds)),
+        "felt": {"source": speed.felt_source, "fastest": _range(speed.fastest), "slowest": _range(speed.slowest)},
+    }
+
+
+def _range(latency: Latency | None) -> dict[str, Any] | None:
+    return None if latency is None else _latency(latency)
+
+
+def _latency(latency: Latency) -> dict[str, Any]:
+    return {
+        "ttft": _percentiles(latency.ttft_seconds),
+        "itl": _percentiles(latency.itl_seconds),
+        "pause": _percentiles(latency.pause_seconds),
+    }
 
 
 def _unknown(plan: Plan) -> Iterator[dict[str, str]]:
@@ -177,14 +200,7 @@ def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
         },
         "fit": _fit(plan),
         "scenarios": _scenarios(plan),
-        "speed": {
-            "prefill_rate": _figure(speed.prefill_rate),
-            "decode_rate": _figure(speed.decode_rate),
-            "measured": speed.measured,
-            "ttft": _percentiles(speed.ttft_seconds),
-            "itl": _percentiles(speed.itl_seconds),
-            "pause": _percentiles(speed.pause_seconds),
-        },
+        "speed": _speed(speed),
         "engine": {
             "name": engine.name,
             "version": engine.version,

@@ -1,12 +1,15 @@
 """The plan, its files and a comparison with a start as the lines a terminal shows."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from planner.core import units
 from planner.core.engines.contract import HandOver
 from planner.core.headline import headline
-from planner.core.plan import MemoryLine, Plan
+from planner.core.plan import MemoryLine, Plan, Speed
 from planner.core.reconcile import Reconciliation
+
+_FELT: Final = (("First token", "ttft_seconds"), ("Between tokens", "itl_seconds"), ("Longest pause", "pause_seconds"))
 
 
 def plan_text(plan: Plan, hand_over: HandOver) -> str:
@@ -31,6 +34,21 @@ def _held_against(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     for line in hand_over.expect.lines:
         yield f"    {line.line}"
         yield f"      {line.why}"
+
+
+def _felt(speed: Speed) -> Iterator[str]:
+    """First token, gaps and pauses, with the range of the 95th percentile where the speeds are estimates."""
+    rows = [(title, getattr(speed, name), name) for title, name in _FELT if getattr(speed, name) is not None]
+    if not rows:
+        return
+    yield ""
+    yield f"{'What people will feel':24}{'half':>10}{'95 %':>10}{'99 %':>10}"
+    for title, times, name in rows:
+        ends = [getattr(end, name) for end in (speed.fastest, speed.slowest) if end is not None and getattr(end, name) is not None]
+        span = f"   (95 %: {units.seconds(ends[0].p95)} to {units.seconds(ends[1].p95)})" if len(ends) == 2 else ""
+        yield f"  {title:22}" + "".join(f"{units.seconds(each):>10}" for each in (times.p50, times.p95, times.p99)) + span
+    if speed.felt_source:
+        yield f"  {speed.felt_source}"
 
 
 def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
@@ -67,6 +85,7 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
         chosen = "  ← this plan" if t.slots == plan.fit.slots else ""
         yield f"  {units.counted(t.slots, 'slot'):>10}: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
     yield f"Queue: at most {plan.fit.max_queue:,}. {plan.fit.max_queue_why}"
+    yield from _felt(plan.speed)
     if plan.alternatives:
         yield ""
         yield "What would help"

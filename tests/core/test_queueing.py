@@ -80,7 +80,7 @@ def test_ten_thousand_users_stay_finite() -> None:
     [(5, 12, 30, 12), (1, 12, 30, 2), (1, 120, 30, 1), (6, 12, 0.1, 1)],
 )
 def test_the_last_in_the_queue_still_starts_within_patience(slots: int, generate: float, patience: float, bound: int) -> None:
-    assert queue_bound(slots=slots, generate_seconds=generate, patience_seconds=patience) == bound
+    assert queue_bound(users=10_000, slots=slots, generate_seconds=generate, patience_seconds=patience) == bound
 
 
 @pytest.mark.parametrize("slots", [1, 1_300, 1_400, 9_999])

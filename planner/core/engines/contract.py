@@ -202,6 +202,8 @@ class Engine(Protocol):
     eight_bit_cache: str
     # It loads GGUF files, else the checkpoint's own safetensors.
     serves_gguf: bool
+    # The tokens of one pass can be set.
+    sets_batch: bool
 
     def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
         """Tensor- and pipeline-parallel sizes for the job's machine: those given, else the largest arrangement the model allows."""
@@ -214,6 +216,9 @@ class Engine(Protocol):
 
     def default_batch_tokens(self, job: Job) -> int:
         """Tokens of one pass (n_batch, max_num_batched_tokens) if nobody says otherwise, on this device and version."""
+
+    def stated_batch_tokens(self, job: Job) -> int | None:
+        """The tokens of one pass that the job's command line fixes, None where it leaves them to the planner."""
 
     def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
         """What each layer stores under this engine: a window it ignores is full attention, a draft layer it caches is there."""

@@ -30,6 +30,7 @@ class LlamaServer:
     versions: tuple[str, ...] = BUILDS
     eight_bit_cache: str = "q8_0"
     serves_gguf: bool = True
+    sets_batch: bool = True
     start_up: StartUp = LlamaStartUp()
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
@@ -60,6 +61,9 @@ class LlamaServer:
 
     def default_batch_tokens(self, job: Job) -> int:
         return self.settings(replace(job, batch_tokens=None), 1).n_batch
+
+    def stated_batch_tokens(self, job: Job) -> int | None:
+        return parse(job.engine_args).n_batch
 
     def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
         settings, widest = self.settings(job, 1), widest_value(job.shape)

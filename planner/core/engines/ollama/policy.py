@@ -25,6 +25,7 @@ class Ollama(LlamaServer):
     name: str = "ollama"
     title: str = "Ollama"
     versions: tuple[str, ...] = VERSIONS
+    sets_batch: bool = False
     start_up: StartUp = OllamaStartUp()
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
@@ -43,6 +44,9 @@ class Ollama(LlamaServer):
             cache_type_v=types or job.cache_type_v,
         )
         return serving(child, 1 if one_at_a_time(job.shape) else asked)
+
+    def stated_batch_tokens(self, job: Job) -> int | None:  # noqa: ARG002 - no variable of Ollama has it
+        return None
 
     def states_context(self, job: Job) -> bool:
         return parse(job.engine_args).shapes_context

@@ -32,6 +32,7 @@ class Vllm:
     versions: tuple[str, ...] = VERSIONS
     eight_bit_cache = "fp8"
     serves_gguf = False
+    sets_batch = True
     start_up: StartUp = VllmStartUp()
 
     def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
@@ -64,6 +65,9 @@ class Vllm:
 
     def default_batch_tokens(self, job: Job) -> int:
         return settle(replace(job, batch_tokens=None)).max_num_batched_tokens
+
+    def stated_batch_tokens(self, job: Job) -> int | None:
+        return parse(job.engine_args).max_num_batched_tokens
 
     def stored(self, job: Job) -> tuple[tuple[Stored, ...], ...]:
         whole = _whole_model(settle(job))

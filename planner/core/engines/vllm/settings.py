@@ -54,7 +54,7 @@ def _scheduling(plan: Plan, figures: Account, flags: VersionFlags) -> Iterator[S
     yield from flags.setting(
         "--max-num-seqs",
         seqs,
-        why=f"{_reasons.slots_why(plan)} {_head_room(plan)}{ceiling}",
+        why=" ".join(filter(None, (_reasons.slots_why(plan), f"{_head_room(plan)}{ceiling}", fit.preemptions_why))),
         breaks="More: full conversations push each other out of the cache and are computed again. Fewer: people wait longer.",
         source="slots",
     )

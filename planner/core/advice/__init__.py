@@ -1,0 +1,46 @@
+"""Advice: a draft tried on its own load, and the settings that people would feel chosen by what the simulator says of them."""
+
+from dataclasses import replace
+
+from planner.core.advice.latency import felt
+from planner.core.advice.passes import passes
+from planner.core.advice.queue import with_honest_queue
+from planner.core.advice.rehearsal import NotRehearsedError, Rehearsal, rehearsal
+from planner.core.advice.slots import with_preemptions
+from planner.core.draft import Draft, Passes, Source, batch_choices, draft
+
+__all__ = ["advised"]
+
+
+def advised(drafted: Draft, source: Source) -> Draft:
+    """The draft with its passes, its queue and what people will feel from a simulation of its own load; else as it was, with why.
+
+    What a command line states is what runs: it is tried as it is.
+    """
+    try:
+        tried = rehearsal(drafted, source)
+        chosen, tried = _with_passes(drafted, tried, source)
+        fit, remarks = with_preemptions(chosen.fit, tried)
+        fit = with_honest_queue(fit, tried)
+        speed = felt(chosen.speed, tried)
+    except NotRehearsedError as reason:
+        return replace(drafted, batch_why=f"{drafted.batch_why} Not simulated: {reason}")
+    return replace(chosen, fit=fit, speed=speed, remarks=(*chosen.remarks, *remarks, *tried.assumed))
+
+
+def _with_passes(drafted: Draft, tried: Rehearsal, source: Source) -> tuple[Draft, Rehearsal]:
+    """The draft with the passes that its load bears, and what to try it with.
+
+    Larger passes may take memory of the cache: where a conversation less would fit, the draft's own are kept.
+    """
+    slots = tried.server.slots
+    choices = tuple(tokens for tokens in batch_choices(drafted.engine, drafted.job) if tokens >= slots) or (slots,)
+    tokens, why = passes(tried, choices)
+    if tokens == drafted.job.batch_tokens:
+        return replace(drafted, batch_why=why), tried
+    chosen = draft(drafted.request, source, drafted.engine, Passes(tokens, why))
+    if chosen.capacity.slots < drafted.capacity.slots:
+        own = max(slots, drafted.job.batch_tokens or tokens)
+        why = f"{passes(tried, (own,))[1]} Passes of {tokens:,} would take memory that a conversation needs."
+        return replace(drafted, batch_why=why), tried
+    return chosen, rehearsal(chosen, source)

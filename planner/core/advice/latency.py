@@ -1,0 +1,52 @@
+"""What people will feel of the chosen settings: simulated, with a range where the speeds have one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.core.advice.passes import preface
+from planner.core.advice.rehearsal import NotRehearsedError, Rehearsal
+from planner.core.plan import Latency, Percentiles, Speed
+from planner.core.simulation import Run
+
+
+def felt(rates: Speed, tried: Rehearsal) -> Speed:
+    """The speeds with first token, gaps and pauses of the plan's load.
+
+    The range has the least and the most of three runs: at the middle of the rates, at their fast and at their slow end.
+    """
+    middle = _latency(tried.run())
+    source = f"{preface(tried)}: {tried.run().everyone.turns:,} turns of your load."
+    fast = slow = None
+    if not tried.measured:
+        try:
+            runs = (middle, *(_latency(tried.run(end=end)) for end in ("fast", "slow")))
+        except NotRehearsedError:
+            runs = ()
+        if runs:
+            fast, slow = _each(runs, min), _each(runs, max)
+    return replace(
+        rates,
+        ttft_seconds=middle.ttft_seconds,
+        itl_seconds=middle.itl_seconds,
+        pause_seconds=middle.pause_seconds,
+        felt_source=source,
+        fastest=fast,
+        slowest=slow,
+    )
+
+
+def _latency(run: Run) -> Latency:
+    every = run.everyone
+    return Latency(*(value.percentiles if value else None for value in (every.ttft, every.itl, every.pause)))
+
+
+def _each(runs: tuple[Latency, ...], chosen: Callable[[tuple[float, ...]], float]) -> Latency:
+    """Every percentile of every measure by itself."""
+    return Latency(*(_of(tuple(getattr(run, name) for run in runs), chosen) for name in ("ttft_seconds", "itl_seconds", "pause_seconds")))
+
+
+def _of(values: tuple[Percentiles | None, ...], chosen: Callable[[tuple[float, ...]], float]) -> Percentiles | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return Percentiles(*(chosen(tuple(getattr(value, share) for value in known)) for share in ("p50", "p95", "p99", "max")))

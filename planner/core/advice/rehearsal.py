@@ -1,0 +1,75 @@
+"""A short run of a plan's own load on its own server: long enough for a 95th percentile, short enough for a page."""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from planner.core.draft import Draft, Source
+from planner.core.errors import InputError
+from planner.core.plan import Remark
+from planner.core.simulated import MICRO_BATCH, End, pass_cost, rehearsed, scheduler, traffic
+from planner.core.simulation import Run, Scheduler, Traffic, simulate
+from planner.core.simulation.request import SimulationRequest
+
+# Turns of all people together, and generations one after another so that the server is as full as it gets.
+TURNS: Final = 240
+_GENERATIONS: Final = 5
+# Long prompts take many passes each: fewer turns, but never fewer than say something.
+_FEWEST_TURNS: Final = 80
+_PASSES: Final = 4_000
+# More people than this, or more events in a run, take longer than a page may.
+MAX_PEOPLE: Final = 1_000
+_MAX_EVENTS: Final = 20_000
+_LONGEST_S: Final = 30 * 86_400.0
+
+
+class NotRehearsedError(Exception):
+    """The plan cannot be tried; the text says why, as the end of a sentence that begins “Not simulated: ”."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a draft is tried with; nobody is turned away. `assumed` is what its load was taken to be where the request does not say."""
+
+    draft: Draft
+    source: Source
+    request: SimulationRequest
+    server: Scheduler
+    load: Traffic
+    assumed: tuple[Remark, ...]
+    _runs: dict[tuple[Scheduler, Traffic, End], Run] = field(default_factory=dict, compare=False)
+
+    @property
+    def measured(self) -> bool:
+        return self.draft.speed.measured
+
+    def run(self, server: Scheduler | None = None, load: Traffic | None = None, *, end: End = "middle") -> Run:
+        """The run, each once. Raises NotRehearsedError where it takes more events than a page may."""
+        key = (server or self.server, load or self.load, end)
+        if key not in self._runs:
+            try:
+                self._runs[key] = simulate(
+                    key[0], pass_cost(self.request, self.draft, self.source, end=end), key[1], max_events=_MAX_EVENTS
+                )
+            except InputError:
+                raise NotRehearsedError("so many users and tokens take longer than a page may. Try `manage.py simulate`.") from None
+        return self._runs[key]
+
+
+def rehearsal(draft: Draft, source: Source) -> Rehearsal:
+    """The draft made ready to be tried. Raises NotRehearsedError where there is nothing to try or it would take too long."""
+    if draft.speed.prefill_rate is None or draft.speed.decode_rate is None:
+        raise NotRehearsedError("the speeds are not known.")
+    if draft.fit.slots_that_fit < 1:
+        raise NotRehearsedError("not one request fits.")
+    load = draft.load
+    if load.users > MAX_PEOPLE:
+        raise NotRehearsedError(f"more than {MAX_PEOPLE:,} users take longer than a page may. Try `manage.py simulate`.")
+    turns = max(_FEWEST_TURNS, min(TURNS, _PASSES // (4 + (draft.request.prompt_tokens or 0) // MICRO_BATCH)))
+    duration = min(_LONGEST_S, max(turns * load.turn_seconds / load.users, _GENERATIONS * load.generate_seconds))
+    request = rehearsed(draft.request, duration_s=duration)
+    try:
+        server = replace(scheduler(request, draft), max_queue=None)
+        sent, assumed = traffic(request, draft, source, server)
+    except InputError as refusal:
+        raise NotRehearsedError(f"{refusal}") from None
+    return Rehearsal(draft, source, request, server, sent, assumed)
