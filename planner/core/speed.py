@@ -8,6 +8,7 @@ tests/truth/speed_reports.csv; scripts/fit_speed.py reproduces every range below
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from planner.core import units
@@ -224,6 +225,7 @@ def decode_rate(
     )
 
 
+@lru_cache(maxsize=256)
 def flops_per_token(shape: ModelShape, *, active_parameters: float, prompt_tokens: int) -> float:
     """Operations per prompt token, averaged over a prompt: 2 × active parameters, plus attention to the tokens before it.
 

@@ -82,6 +82,7 @@ def quantile(distribution: tuple[float, ...], share: float) -> int:
     return len(distribution) - 1
 
 
+@lru_cache(maxsize=1024)
 def workload(*, users: int, generate_seconds: float, turn_seconds: float) -> Workload:
     """In-flight requests of `users` people: mean = users × generate / turn, and the binomial distribution around it."""
     if not 0 < generate_seconds <= turn_seconds:

@@ -4,7 +4,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
@@ -83,6 +83,7 @@ def _counted(typed: str) -> tuple[str, str]:
     return next(((count, name) for count, name in ways if _exact(name) is not None), ways[1] if ways[1:] else ways[0])
 
 
+@lru_cache(maxsize=1024)
 def parse_machines(text: str) -> tuple[tuple[str, int], ...]:
     """Slugs and numbers of all devices in `rtx-3090,rtx-4090` or `2x3090+1x4090`, in the order typed; one device is a list of one.
 

@@ -1,7 +1,6 @@
 """The caches llama.cpp allocates: cells, layers, streams and bytes of each, and the state of recurrent layers."""
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -207,7 +206,6 @@ def _draft_buffers(shape: ModelShape, context: Context, streams: int) -> tuple[C
     return (CacheBuffer("draft", context.n_ctx_seq, streams, kept),) if kept else ()
 
 
-@lru_cache(maxsize=1024)
 def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
     """What llama.cpp allocates. Source: llama.cpp b11434 src/llama-model.cpp, create_memory, and the caches it names."""
     unified = context.unified and not keeps_stream_per_slot(shape)

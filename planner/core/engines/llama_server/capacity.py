@@ -17,9 +17,15 @@ def _placed(job: Job, settings: Serving) -> Placement:
     return place(job, settings, held(job, settings))
 
 
-def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number up to `most` for which `holds`, which stays false once it is; 0 where it never is."""
+def _largest(holds: Callable[[int], bool], most: int, *, guess: int = 0) -> int:
+    """The largest number up to `most` for which `holds`, which stays false once it is; 0 where it never is.
+
+    A good `guess` saves trials.
+    """
     low, high = 0, most
+    for tried in (guess, guess + 1, guess - 1):
+        if low < tried <= high:
+            low, high = (tried, high) if holds(tried) else (low, tried - 1)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
@@ -37,15 +43,28 @@ def planned_capacity(job: Job, serve: Serve) -> Capacity:
     kept = held(job, settings)
     one = place(job, settings, kept)
     told = remarks(job, settings, kept, one)
+    slots = planned_slots(job, serve, one)
+    if slots == MAX_SLOTS:
+        return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", told)
+    return Capacity(slots, "memory", _inequality(job, serve, slots, one), told)
+
+
+def planned_slots(job: Job, serve: Serve, one: Placement) -> int:
+    """The slots that the machine holds; `one` is the placement with a single one."""
 
     def holds(slots: int) -> bool:
         placed = one if slots == 1 else _placed(job, serve(slots))
         return (one.spills or not placed.spills) and _holds(job, placed)
 
-    slots = _largest(holds, MAX_SLOTS)
-    if slots == MAX_SLOTS:
-        return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", told)
-    return Capacity(slots, "memory", _inequality(job, serve, slots, one), told)
+    if not holds(1):
+        return 0
+    return _largest(holds, MAX_SLOTS, guess=_guess(one, _placed(job, serve(2))))
+
+
+def _guess(one: Placement, two: Placement) -> int:
+    """The slots the fullest card holds if every further one takes what the second did."""
+    grown = [(first.spare_bytes, second.used_bytes - first.used_bytes) for first, second in zip(one.cards, two.cards, strict=True)]
+    return min((1 + spare // each for spare, each in grown if each > 0), default=1)
 
 
 def _holds(job: Job, placed: Placement) -> bool:

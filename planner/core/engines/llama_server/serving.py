@@ -1,6 +1,7 @@
 """What llama-server is started with, and how it divides its context: the command line's values over the planner's choice."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.engines.contract import Job
@@ -96,10 +97,10 @@ def default_ubatch(shape: ModelShape, *, batch: int, slots: int, unified: bool) 
     return tokens - tokens % slots
 
 
-def _divided(job: Job, slots: int, given: Arguments, *, planned: bool) -> tuple[int | None, int, bool]:
+def _divided(context_tokens: int, slots: int, given: Arguments, *, planned: bool) -> tuple[int | None, int, bool]:
     """(n_ctx, n_parallel, unified). The planner's own choice is a private stream per slot, each of the full context."""
     if planned or not given.shapes_context:
-        return slots * job.context_tokens, slots, False
+        return slots * context_tokens, slots, False
     if given.n_parallel in {None, AUTO_SLOTS}:
         return given.n_ctx, AUTOMATIC_SLOTS, True
     return given.n_ctx, given.n_parallel or AUTOMATIC_SLOTS, bool(given.kv_unified)
@@ -112,17 +113,41 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
 
     Raises InputError for values that llama-server refuses.
     """
-    given = parse(job.engine_args)
-    n_ctx, n_parallel, unified = _divided(job, slots, given, planned=planned)
+    return _settled(
+        job.shape,
+        job.version,
+        job.engine_args,
+        job.context_tokens,
+        job.batch_tokens,
+        (job.cache_type_k, job.cache_type_v),
+        slots,
+        planned,
+    )
+
+
+# Many machines ask the same.
+@lru_cache(maxsize=2048)
+def _settled(
+    shape: ModelShape,
+    version: str,
+    engine_args: tuple[str, ...],
+    context_tokens: int,
+    batch_tokens: int | None,
+    cache_types: tuple[str, str],
+    slots: int,
+    planned: bool,  # noqa: FBT001 - positional, as keys of a cache are
+) -> Serving:
+    given = parse(engine_args)
+    n_ctx, n_parallel, unified = _divided(context_tokens, slots, given, planned=planned)
     if n_parallel > MAX_SLOTS:
         raise InputError(
             f"llama-server serves at most {MAX_SLOTS} slots: {n_parallel:,} are too many.",
-            field="engine_args" if job.engine_args else "slots",
+            field="engine_args" if engine_args else "slots",
         )
-    rules = rules_of(job.version)
+    rules = rules_of(version)
     if given.kv_unified_per_slot and not rules.caps_slots:
         raise InputError(f"--kv-unified-per-slot came with b11010: llama-server b{rules.build} stops at it.", field="engine_args")
-    batch = given.n_batch or job.batch_tokens or DEFAULT_BATCH
+    batch = given.n_batch or batch_tokens or DEFAULT_BATCH
     drafts = _drafts(given)
     return Serving(
         rules=rules,
@@ -131,10 +156,10 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
         unified=unified,
         per_slot=0 if planned else given.kv_unified_per_slot or 0,
         n_batch=batch,
-        n_ubatch=given.n_ubatch or default_ubatch(job.shape, batch=batch, slots=n_parallel, unified=unified),
-        type_k=cache_type(given.type_k or job.cache_type_k, field="cache_type"),
-        type_v=cache_type(given.type_v or job.cache_type_v, field="cache_type"),
-        flash_attn=given.flash_attn != "off" and architecture(job.shape) != WITHOUT_FLASH_ATTENTION,
+        n_ubatch=given.n_ubatch or default_ubatch(shape, batch=batch, slots=n_parallel, unified=unified),
+        type_k=cache_type(given.type_k or cache_types[0], field="cache_type"),
+        type_v=cache_type(given.type_v or cache_types[1], field="cache_type"),
+        flash_attn=given.flash_attn != "off" and architecture(shape) != WITHOUT_FLASH_ATTENTION,
         swa_full=bool(given.swa_full),
         kv_offload=given.kv_offload is not False,
         fit=given.fit is not False,

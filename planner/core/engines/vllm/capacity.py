@@ -41,6 +41,7 @@ class Layout:
         return self.reserved_blocks(tokens) + (requests - 1) * self.held_blocks(tokens) if requests else 0
 
 
+@lru_cache(maxsize=1024)
 def layout_of(serving: Serving) -> Layout:
     """The layout for a settled server. Raises InputError where vLLM itself refuses the model."""
     groups, parts, block_bytes = _laid_out(

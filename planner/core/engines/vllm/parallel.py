@@ -1,6 +1,7 @@
 """Which parallel sizes a model and a machine allow, which to take where nobody chose, and which layers and cards a stage has."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.vllm.serving import Serving
@@ -31,6 +32,7 @@ def _listed(numbers: list[int]) -> str:
     return f"{head} or {last}" if head else last
 
 
+@lru_cache(maxsize=1024)
 def _obstacle(shape: ModelShape, ranks: int) -> Obstacle | None:
     """Source: vLLM 0.32 config/model.py, verify_with_parallel_config; distributed/utils.py, divide, in every layer that is cut."""
     if shape.attention_heads % ranks:
@@ -77,6 +79,7 @@ def _runs_in_stages(shape: ModelShape) -> bool:
     return not shared and not any(isinstance(store, TokenStore) and store.kind == "cross" for store in shape.stores())
 
 
+@lru_cache(maxsize=256)
 def arrangement(shape: ModelShape, cards: int, *, pipeline: int | None = None) -> tuple[int, int]:
     """(tensor, pipeline) sizes for `cards` GPUs: one tensor-parallel group of all, else those that use most GPUs.
 

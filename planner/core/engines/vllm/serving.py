@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.contract import Job
@@ -97,38 +97,85 @@ def _kinds(shape: ModelShape) -> tuple[frozenset[str], bool]:
     )
 
 
+class _Asked(NamedTuple):
+    """A job as far as its configuration depends on it: many machines ask the same. A tuple, because it is the key of a cache.
+
+    `default_batch` are max_num_seqs and max_num_batched_tokens of the card, `dtype` is what the model is computed in on it.
+    """
+
+    shape: ModelShape
+    version: str
+    engine_args: tuple[str, ...]
+    context_tokens: int
+    batch_tokens: int | None
+    cache_type_k: str
+    cache_type_v: str
+    tensor_parallel: int
+    pipeline_parallel: int
+    cache_memory_bytes: int | None
+    images: bool
+    dtype: str
+    default_batch: tuple[int, int]
+    utilization: float
+    blackwell: bool
+
+
 def settle(job: Job, slots: int = 0) -> Serving:
     """The configuration of a server for `job` with `slots` slots over all its engines (0: vLLM's own default for the card).
 
     Raises InputError for values that vLLM refuses.
     """
-    rules = rules_of(job.version)
+    rules, device = rules_of(job.version), job.node.device
     given = arguments.parse(job.engine_args)
+    asked = _Asked(
+        job.shape,
+        job.version,
+        job.engine_args,
+        job.context_tokens,
+        job.batch_tokens,
+        job.cache_type_k,
+        job.cache_type_v,
+        job.tensor_parallel,
+        job.pipeline_parallel,
+        job.cache_memory_bytes,
+        job.images,
+        model_dtype(job.shape, device, given.dtype),
+        batch_defaults(device, rules),
+        given.gpu_memory_utilization or job.memory_utilization or _default_utilization(job.node, rules),
+        _is_blackwell(device),
+    )
+    return _settled(asked, slots)
+
+
+@lru_cache(maxsize=1024)
+def _settled(asked: _Asked, slots: int) -> Serving:
+    rules = rules_of(asked.version)
+    given = arguments.parse(asked.engine_args)
     engines, here = data_parallel(given)
-    kinds, hybrid = _kinds(job.shape)
-    max_model_len = _max_model_len(given, job)
-    seqs, batched = _batch(given, job, rules, slots=-(-slots // engines), max_model_len=max_model_len)
+    kinds, hybrid = _kinds(asked.shape)
+    max_model_len = _max_model_len(given, asked)
+    seqs, batched = _batch(given, asked, slots=-(-slots // engines), max_model_len=max_model_len)
     if given.block_size and given.block_size % 16:
         raise InputError(f"--block-size {given.block_size}: vLLM's GPU back ends want a multiple of 16.", field="engine_args")
-    dtype = _dtype("dtype", model_dtype(job.shape, job.node.device, given.dtype))
+    dtype = _dtype("dtype", asked.dtype)
     method, tokens = _drafting(given)
     return Serving(
         rules=rules,
-        shape=job.shape,
-        blackwell=_is_blackwell(job.node.device),
+        shape=asked.shape,
+        blackwell=asked.blackwell,
         max_model_len=max_model_len,
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
         seqs_given=given.max_num_seqs is not None,
-        gpu_memory_utilization=given.gpu_memory_utilization or job.memory_utilization or _default_utilization(job.node, rules),
-        kv_cache_memory_bytes=given.kv_cache_memory_bytes or job.cache_memory_bytes,
+        gpu_memory_utilization=asked.utilization,
+        kv_cache_memory_bytes=given.kv_cache_memory_bytes or asked.cache_memory_bytes,
         num_gpu_blocks_override=given.num_gpu_blocks_override,
-        cache_type=_cache_type(given, job, rules, dtype, kinds),
+        cache_type=_cache_type(given, asked, rules, dtype, kinds),
         mamba_cache_dtype=_dtype("mamba-cache-dtype", given.mamba_cache_dtype or "auto", auto=dtype),
         mamba_ssm_cache_dtype=_dtype("mamba-ssm-cache-dtype", given.mamba_ssm_cache_dtype or "auto", auto="auto"),
         block_size=given.block_size,
-        tensor_parallel_size=given.tensor_parallel_size or job.tensor_parallel,
-        pipeline_parallel_size=given.pipeline_parallel_size or job.pipeline_parallel,
+        tensor_parallel_size=given.tensor_parallel_size or asked.tensor_parallel,
+        pipeline_parallel_size=given.pipeline_parallel_size or asked.pipeline_parallel,
         data_parallel_size=engines,
         data_parallel_here=here,
         expert_parallel=bool(given.enable_expert_parallel),
@@ -142,7 +189,7 @@ def settle(job: Job, slots: int = 0) -> Serving:
         drafts_with_model=method.endswith("mtp"),
         drafts_with_other=bool(method) and not method.endswith("mtp") and not method.startswith(_WITHOUT_MODEL),
         cuda_graphs=_graphs(given),
-        encodes_images=_encodes_images(given, job),
+        encodes_images=_encodes_images(given, asked),
         offloaded_bytes=int((given.cpu_offload_gb or 0) * GIB),
         hybrid=hybrid,
         compressed="compressed" in kinds,
@@ -175,19 +222,19 @@ def _default_utilization(node: Node, rules: Rules) -> float:
     return max(0.01, min(rules.default_utilization, math.floor(free * 100) / 100))
 
 
-def _max_model_len(given: Arguments, job: Job) -> int:
+def _max_model_len(given: Arguments, asked: _Asked) -> int:
     if given.max_model_len == -1:
-        return job.shape.max_context or job.context_tokens
-    return given.max_model_len or job.context_tokens
+        return asked.shape.max_context or asked.context_tokens
+    return given.max_model_len or asked.context_tokens
 
 
-def _batch(given: Arguments, job: Job, rules: Rules, *, slots: int, max_model_len: int) -> tuple[int, int]:
+def _batch(given: Arguments, asked: _Asked, *, slots: int, max_model_len: int) -> tuple[int, int]:
     """(max_num_seqs, max_num_batched_tokens). Source of the two limits: vLLM 0.32 engine/arg_utils.py, _set_default_max_num…"""
-    default_seqs, default_batched = batch_defaults(job.node.device, rules)
+    default_seqs, default_batched = asked.default_batch
     if given.performance_mode == "throughput":
         default_seqs, default_batched = 2 * default_seqs, 2 * default_batched
     seqs = given.max_num_seqs or slots or default_seqs
-    batched = given.max_num_batched_tokens or job.batch_tokens or min(seqs * max_model_len, default_batched)
+    batched = given.max_num_batched_tokens or asked.batch_tokens or min(seqs * max_model_len, default_batched)
     if given.enable_chunked_prefill is False:
         batched = given.max_num_batched_tokens or max(batched, max_model_len)
         if batched < max_model_len:
@@ -225,12 +272,12 @@ def _graphs(given: Arguments) -> bool:
     return not given.enforce_eager and str((given.compilation_config or {}).get("cudagraph_mode", "")).upper() != "NONE"
 
 
-def _encodes_images(given: Arguments, job: Job) -> bool:
+def _encodes_images(given: Arguments, asked: _Asked) -> bool:
     """Whether the vision encoder is profiled and run: not where every limit on what it would see is 0."""
-    if not job.shape.has_vision or given.language_model_only:
+    if not asked.shape.has_vision or given.language_model_only:
         return False
     limits = given.limit_mm_per_prompt
-    return job.images if limits is None else any(limits.get(modality, 1) for modality in ("image", "video"))
+    return asked.images if limits is None else any(limits.get(modality, 1) for modality in ("image", "video"))
 
 
 def _dtype(flag: str, name: str, *, auto: str | None = None) -> str:
@@ -242,13 +289,13 @@ def _dtype(flag: str, name: str, *, auto: str | None = None) -> str:
     return name
 
 
-def _cache_type(given: Arguments, job: Job, rules: Rules, dtype: str, kinds: frozenset[str]) -> CacheType:
-    if job.cache_type_k != job.cache_type_v:
+def _cache_type(given: Arguments, asked: _Asked, rules: Rules, dtype: str, kinds: frozenset[str]) -> CacheType:
+    if asked.cache_type_k != asked.cache_type_v:
         raise InputError("vLLM keeps keys and values in one type: choose the same for both.", field="cache_type_v")
     if given.kv_cache_dtype_skip_layers:
         raise InputError("--kv-cache-dtype-skip-layers is not computed here: leave it out to plan the rest.", field="engine_args")
-    shape = job.shape
-    name = cache_types.resolve(given.kv_cache_dtype or job.cache_type_k, rules)
+    shape = asked.shape
+    name = cache_types.resolve(given.kv_cache_dtype or asked.cache_type_k, rules)
     if name == "auto" and shape.cache_dtype is not None:
         name = cache_types.resolve(shape.cache_dtype, rules)
     if kinds >= {"latent", "indexer"} and name in cache_types.FP8:
