@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from planner.core.engines.contract import Job
 from planner.core.engines.llama_server.architecture import architecture
@@ -114,51 +114,58 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
     Raises InputError for values that llama-server refuses.
     """
     return _settled(
-        job.shape,
-        job.version,
-        job.engine_args,
-        job.context_tokens,
-        job.batch_tokens,
-        (job.cache_type_k, job.cache_type_v),
-        slots,
-        planned,
+        _Asked(
+            job.shape,
+            job.version,
+            job.engine_args,
+            job.context_tokens,
+            job.batch_tokens,
+            job.cache_type_k,
+            job.cache_type_v,
+            slots,
+            planned,
+        )
     )
 
 
-# Many machines ask the same.
+class _Asked(NamedTuple):
+    """All that the settings depend on: many machines ask the same. A tuple, because it is the key of a cache."""
+
+    shape: ModelShape
+    version: str
+    engine_args: tuple[str, ...]
+    context_tokens: int
+    batch_tokens: int | None
+    cache_type_k: str
+    cache_type_v: str
+    slots: int
+    planned: bool
+
+
 @lru_cache(maxsize=2048)
-def _settled(
-    shape: ModelShape,
-    version: str,
-    engine_args: tuple[str, ...],
-    context_tokens: int,
-    batch_tokens: int | None,
-    cache_types: tuple[str, str],
-    slots: int,
-    planned: bool,  # noqa: FBT001 - positional, as keys of a cache are
-) -> Serving:
-    given = parse(engine_args)
-    n_ctx, n_parallel, unified = _divided(context_tokens, slots, given, planned=planned)
+def _settled(asked: _Asked) -> Serving:
+    shape, given = asked.shape, parse(asked.engine_args)
+    n_ctx, n_parallel, unified = _divided(asked.context_tokens, asked.slots, given, planned=asked.planned)
     if n_parallel > MAX_SLOTS:
         raise InputError(
             f"llama-server serves at most {MAX_SLOTS} slots: {n_parallel:,} are too many.",
-            field="engine_args" if engine_args else "slots",
+            field="engine_args" if asked.engine_args else "slots",
         )
-    rules = rules_of(version)
+    rules = rules_of(asked.version)
     if given.kv_unified_per_slot and not rules.caps_slots:
         raise InputError(f"--kv-unified-per-slot came with b11010: llama-server b{rules.build} stops at it.", field="engine_args")
-    batch = given.n_batch or batch_tokens or DEFAULT_BATCH
+    batch = given.n_batch or asked.batch_tokens or DEFAULT_BATCH
     drafts = _drafts(given)
     return Serving(
         rules=rules,
         n_ctx=n_ctx,
         n_parallel=n_parallel,
         unified=unified,
-        per_slot=0 if planned else given.kv_unified_per_slot or 0,
+        per_slot=0 if asked.planned else given.kv_unified_per_slot or 0,
         n_batch=batch,
         n_ubatch=given.n_ubatch or default_ubatch(shape, batch=batch, slots=n_parallel, unified=unified),
-        type_k=cache_type(given.type_k or cache_types[0], field="cache_type"),
-        type_v=cache_type(given.type_v or cache_types[1], field="cache_type"),
+        type_k=cache_type(given.type_k or asked.cache_type_k, field="cache_type"),
+        type_v=cache_type(given.type_v or asked.cache_type_v, field="cache_type"),
         flash_attn=given.flash_attn != "off" and architecture(shape) != WITHOUT_FLASH_ATTENTION,
         swa_full=bool(given.swa_full),
         kv_offload=given.kv_offload is not False,
