@@ -1,7 +1,7 @@
 """A draft as the simulator takes it: its server's settings, what a pass costs on its machine, and the load its people are."""
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from planner.core import speed as speeds
 from planner.core import units
@@ -26,9 +26,6 @@ HOST_CACHE_BYTES: Final = 8 * GIB
 # llama-server's n_ubatch unless told otherwise.
 MICRO_BATCH: Final = 512
 
-# Which end of an estimated rate is meant: its middle, its fastest or its slowest.
-End = Literal["middle", "fast", "slow"]
-
 
 def rehearsed(request: PlanRequest, *, duration_s: float) -> SimulationRequest:
     """A plan's question as one to the simulator, with nothing asked beyond the plan."""
@@ -36,8 +33,8 @@ def rehearsed(request: PlanRequest, *, duration_s: float) -> SimulationRequest:
     return SimulationRequest.model_construct(**asked, duration=duration_s)
 
 
-def pass_cost(request: SimulationRequest, chosen: Draft, source: Source, *, end: End = "middle") -> PassCost:
-    """The five rates of the pass model from the plan's two and its roofline, or from one `end` of their ranges.
+def pass_cost(request: SimulationRequest, chosen: Draft, source: Source) -> PassCost:
+    """The five rates of the pass model from the plan's two and its roofline.
 
     A step is taken apart at the plan's reference, a conversation half full: what a cached token adds comes from the roofline,
     the rest of a single stream's step is its fixed part, and what the second stream adds beyond its cache is each further one's.
@@ -61,12 +58,12 @@ def pass_cost(request: SimulationRequest, chosen: Draft, source: Source, *, end:
             measured_rate=measured,
             spill=chosen.spill,
         )
-        return _seconds(seconds, end) if seconds else 0.0
+        return seconds.value if seconds else 0.0
 
     cached = max(0.0, step(1, full, None) - step(1, half, None)) / max(1, full - half)
     alone = step(1, half, request.decode_rate)
     prefill = chosen.speed.prefill_rate
-    token, attention = _token_seconds(request, chosen, source, rate=_rate(prefill, end) if prefill else 1.0)
+    token, attention = _token_seconds(request, chosen, source, rate=prefill.value if prefill else 1.0)
     return PassCost(
         step_s=max(alone - cached * half, alone / 10),
         token_s=token,
@@ -76,16 +73,14 @@ def pass_cost(request: SimulationRequest, chosen: Draft, source: Source, *, end:
     )
 
 
-def _rate(rate: Figure, end: End) -> float:
-    """The rate, or the end of its range that is meant: the high one is fast."""
-    known = {"middle": rate.value, "fast": rate.high, "slow": rate.low}[end]
-    return rate.value if known is None else known
-
-
-def _seconds(time: Figure, end: End) -> float:
-    """The time, or the end of its range that is meant: the low one is fast."""
-    known = {"middle": time.value, "fast": time.low, "slow": time.high}[end]
-    return time.value if known is None else known
+def costs_at_ends(cost: PassCost, prefill: Figure, decode: Figure) -> tuple[PassCost, PassCost] | None:
+    """The cost where the machine is as fast, and where it is as slow, as its estimated rates may be; None where both are measured."""
+    (prefill_fast, prefill_slow), (decode_fast, decode_slow) = (
+        (rate.value / (rate.high or rate.value), rate.value / (rate.low or rate.value)) for rate in (prefill, decode)
+    )
+    if prefill_fast == prefill_slow and decode_fast == decode_slow:
+        return None
+    return cost.slower(prefill=prefill_fast, decode=decode_fast), cost.slower(prefill=prefill_slow, decode=decode_slow)
 
 
 def _token_seconds(request: SimulationRequest, chosen: Draft, source: Source, *, rate: float) -> tuple[float, float]:

@@ -16,23 +16,24 @@ def felt(rates: Speed, tried: Rehearsal) -> Speed:
     """
     middle = _latency(tried.run())
     source = f"{preface(tried)}: {tried.run().everyone.turns:,} turns of your load."
-    fast = slow = None
-    if not tried.measured:
-        try:
-            runs = (middle, *(_latency(tried.run(end=end)) for end in ("fast", "slow")))
-        except NotRehearsedError:
-            runs = ()
-        if runs:
-            fast, slow = _each(runs, min), _each(runs, max)
+    runs = (middle, *_ends(tried))
+    fastest, slowest = (_each(runs, min), _each(runs, max)) if len(runs) > 1 else (None, None)
     return replace(
         rates,
         ttft_seconds=middle.ttft_seconds,
         itl_seconds=middle.itl_seconds,
         pause_seconds=middle.pause_seconds,
         felt_source=source,
-        fastest=fast,
-        slowest=slow,
+        fastest=fastest,
+        slowest=slowest,
     )
+
+
+def _ends(tried: Rehearsal) -> tuple[Latency, ...]:
+    try:
+        return tuple(_latency(tried.run(cost=cost)) for cost in tried.ends or ())
+    except NotRehearsedError:
+        return ()
 
 
 def _latency(run: Run) -> Latency:

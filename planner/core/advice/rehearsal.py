@@ -6,8 +6,8 @@ from typing import Final
 from planner.core.draft import Draft, Source
 from planner.core.errors import InputError
 from planner.core.plan import Remark
-from planner.core.simulated import MICRO_BATCH, End, pass_cost, rehearsed, scheduler, traffic
-from planner.core.simulation import Run, Scheduler, Traffic, simulate
+from planner.core.simulated import MICRO_BATCH, costs_at_ends, pass_cost, rehearsed, scheduler, traffic
+from planner.core.simulation import PassCost, Run, Scheduler, Traffic, simulate
 from planner.core.simulation.request import SimulationRequest
 
 # Turns of all people together, and generations one after another so that the server is as full as it gets.
@@ -28,28 +28,29 @@ class NotRehearsedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a draft is tried with; nobody is turned away. `assumed` is what its load was taken to be where the request does not say."""
+    """What a draft is tried with; nobody is turned away. `assumed` is what its load was taken to be where the request does not say.
 
-    draft: Draft
-    source: Source
+    `ends` is what passes cost at the fast and at the slow end of estimated speeds (None: both are measured).
+    """
+
     request: SimulationRequest
     server: Scheduler
+    cost: PassCost
+    ends: tuple[PassCost, PassCost] | None
     load: Traffic
     assumed: tuple[Remark, ...]
-    _runs: dict[tuple[Scheduler, Traffic, End], Run] = field(default_factory=dict, compare=False)
+    _runs: dict[tuple[Scheduler, PassCost], Run] = field(default_factory=dict, compare=False)
 
     @property
     def measured(self) -> bool:
-        return self.draft.speed.measured
+        return self.ends is None
 
-    def run(self, server: Scheduler | None = None, load: Traffic | None = None, *, end: End = "middle") -> Run:
-        """The run, each once. Raises NotRehearsedError where it takes more events than a page may."""
-        key = (server or self.server, load or self.load, end)
+    def run(self, server: Scheduler | None = None, cost: PassCost | None = None) -> Run:
+        """The load on this server or another, each once. Raises NotRehearsedError where it takes more events than a page may."""
+        key = (server or self.server, cost or self.cost)
         if key not in self._runs:
             try:
-                self._runs[key] = simulate(
-                    key[0], pass_cost(self.request, self.draft, self.source, end=end), key[1], max_events=_MAX_EVENTS
-                )
+                self._runs[key] = simulate(*key, self.load, max_events=_MAX_EVENTS)
             except InputError:
                 raise NotRehearsedError("so many users and tokens take longer than a page may. Try `manage.py simulate`.") from None
         return self._runs[key]
@@ -57,7 +58,8 @@ class Rehearsal:
 
 def rehearsal(draft: Draft, source: Source) -> Rehearsal:
     """The draft made ready to be tried. Raises NotRehearsedError where there is nothing to try or it would take too long."""
-    if draft.speed.prefill_rate is None or draft.speed.decode_rate is None:
+    prefill, decode = draft.speed.prefill_rate, draft.speed.decode_rate
+    if prefill is None or decode is None:
         raise NotRehearsedError("the speeds are not known.")
     if draft.fit.slots_that_fit < 1:
         raise NotRehearsedError("not one request fits.")
@@ -72,4 +74,5 @@ def rehearsal(draft: Draft, source: Source) -> Rehearsal:
         sent, assumed = traffic(request, draft, source, server)
     except InputError as refusal:
         raise NotRehearsedError(f"{refusal}") from None
-    return Rehearsal(draft, source, request, server, sent, assumed)
+    cost = pass_cost(request, draft, source)
+    return Rehearsal(request, server, cost, costs_at_ends(cost, prefill, decode), sent, assumed)

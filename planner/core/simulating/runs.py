@@ -9,6 +9,7 @@ from typing import Any, Final
 from planner.core.draft import Source
 from planner.core.errors import InputError
 from planner.core.request import read_as
+from planner.core.simulated import costs_at_ends
 from planner.core.simulating.recorded import Recorded, replay_of
 from planner.core.simulating.set_up import SetUp, set_up
 from planner.core.simulation import MAX_EVENTS, PassCost, Run, replay, simulate
@@ -105,14 +106,10 @@ def ends(trial: Trial, recorded: Sequence[Recorded] = (), *, max_events: int = M
     None where both rates are measured. Raises InputError where a run takes too many events.
     """
     ready = trial.set_up
-    factors = [
-        (rate.value / (rate.high or rate.value), rate.value / (rate.low or rate.value)) for rate in (ready.prefill_rate, ready.decode_rate)
-    ]
-    (prefill_fast, prefill_slow), (decode_fast, decode_slow) = factors
-    if prefill_fast == prefill_slow and decode_fast == decode_slow:
+    costs = costs_at_ends(ready.cost, ready.prefill_rate, ready.decode_rate)
+    if costs is None:
         return None
-    fast = ready.cost.slower(prefill=prefill_fast, decode=decode_fast)
-    slow = ready.cost.slower(prefill=prefill_slow, decode=decode_slow)
+    fast, slow = costs
     return _run(ready, fast, recorded, max_events), _run(ready, slow, recorded, max_events)
 
 
