@@ -21,8 +21,8 @@ def given(values: Mapping[str, str]) -> dict[str, str]:
 def query(values: Mapping[str, str], **changes: object) -> str:
     """The query string of `values` with `changes` on top; a change to None or "" takes the input out."""
     changed = {name: "" if value is None else str(value) for name, value in changes.items()}
-    # Slashes and commas are as good in a query and make `Qwen/Qwen3-8B` readable.
-    return urlencode(given({**values, **changed}), safe="/,:")
+    # These are as good in a query and leave `Qwen/Qwen3-8B` and `sweep=batch=256,512` readable.
+    return urlencode(given({**values, **changed}), safe="/,:=")
 
 
 def address(path: str, values: Mapping[str, str], **changes: object) -> str:
