@@ -1,6 +1,7 @@
 """All settings. Each that an operator may change is one environment variable, read by the helpers below."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import plotly
@@ -8,8 +9,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from planner.operations import addresses
 from planner.operations.rates import read_limit
+from planner.secret_key import kept_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+THIS_MACHINE = ["127.0.0.1", "localhost", "[::1]"]
 
 
 def env_text(name: str, default: str) -> str:
@@ -21,6 +24,12 @@ def env_flag(name: str, *, default: bool) -> bool:
     if text not in {"0", "1", "true", "false", "yes", "no", "on", "off"}:
         raise ImproperlyConfigured(f"{name}={text!r}: give 1 or 0.")
     return text in {"1", "true", "yes", "on"}
+
+
+def site_url(host: str) -> str:
+    """The address of the site where none is given: its first name, and on this machine the port of `make run`."""
+    scheme = "https" if env_flag("HTTPS", default=False) else "http"
+    return f"{scheme}://{host.lstrip('*.')}" + (f":{env_text('PORT', '8000')}" if host in THIS_MACHINE else "")
 
 
 def env_list(name: str, default: list[str]) -> list[str]:
@@ -45,19 +54,38 @@ def env_count(name: str, default: int) -> int:
 
 DEBUG = env_flag("DEBUG", default=False)
 HTTPS = env_flag("HTTPS", default=False)
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-# Nothing is signed or stored yet that must survive a restart, so a laptop needs no key of its own.
-SECRET_KEY = env_text("SECRET_KEY", "for-a-single-user-on-loopback-only" if ALLOWED_HOSTS == ["127.0.0.1", "localhost", "[::1]"] else "")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", THIS_MACHINE)
+ONLY_THIS_MACHINE = set(ALLOWED_HOSTS) <= set(THIS_MACHINE)
+SECRET_KEY = env_text("SECRET_KEY", "") or (kept_key(BASE_DIR / "slotwise.key") if ONLY_THIS_MACHINE else "")
 if not SECRET_KEY:
     raise ImproperlyConfigured("SECRET_KEY is not set: ALLOWED_HOSTS opens the site to others, so give it 50 random characters.")
 
+# Who may do what without being asked: "open" lets anybody sign up, "invitation" only who was invited, "private" also asks for a log-in
+# on every page, and "single" is one person's own machine, without a log-in.
+SITE_MODE = env_text("SITE_MODE", "open")
+if SITE_MODE not in {"open", "invitation", "private", "single"}:
+    raise ImproperlyConfigured(f"SITE_MODE={SITE_MODE!r}: give open, invitation, private or single.")
+if SITE_MODE == "single" and not ONLY_THIS_MACHINE:
+    raise ImproperlyConfigured(
+        "SITE_MODE=single has no log-in, so it is for this machine only: leave ALLOWED_HOSTS out, or choose another mode."
+    )
+# Where links in mails lead. Never taken from a request, whose Host header anybody can write.
+SITE_URL = env_text("SITE_URL", site_url(ALLOWED_HOSTS[0])).rstrip("/")
+
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.forms",
+    "axes",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
     "planner.operations",
+    "planner.accounts",
     "planner.web",
+    "planner.plans",
 ]
 MIDDLEWARE = [
     "planner.operations.journal.request_line",
@@ -67,11 +95,17 @@ MIDDLEWARE = [
     "planner.operations.probes.answer_probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "planner.accounts.middleware.single_person",
     # After whatever says who is asking: a user is counted as that user, everybody else by address.
     "planner.operations.limits.general_limit",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "planner.permissions.Permissions",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "planner.urls"
 WSGI_APPLICATION = "planner.wsgi.application"
@@ -80,7 +114,13 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
-        "OPTIONS": {"context_processors": ["django.template.context_processors.request", "planner.web.context.site"]},
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.messages.context_processors.messages",
+                "planner.web.context.site",
+            ]
+        },
     },
 ]
 
@@ -125,6 +165,46 @@ SECURE_CSP = {
     "form-action": ["'self'"],
     "frame-ancestors": ["'none'"],
 }
+FORM_RENDERER = "planner.accounts.rendering.Renderer"
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ["username", "email"]},
+    },
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "login", "plans", "planner"
+PASSWORD_RESET_TIMEOUT = 3600
+SESSION_COOKIE_AGE = 14 * 86_400
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+
+# A name may be tried this often from one address, and then not for a while. Counted in the database, for all web processes together.
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "planner.accounts.limits.named"
+AXES_CLIENT_IP_CALLABLE = "planner.operations.clients.client_address"
+AXES_LOCKOUT_CALLABLE = "planner.accounts.views.login.locked_out"
+
+# Mails are printed on the console until a server for them is named.
+EMAIL_HOST = env_text("EMAIL_HOST", "")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+EMAIL_PORT = int(env_text("EMAIL_PORT", "587"))
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env_text("EMAIL_HOST_USER", ""), env_text("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = env_flag("EMAIL_USE_TLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "slotwise@localhost")
+# Sent by a thread of their own, so that how long an answer takes does not tell whether there was somebody to write to.
+MAIL_IN_BACKGROUND = True
+
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
@@ -137,7 +217,7 @@ BEHIND_PROXY = env_count("BEHIND_PROXY", 0)
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Requests of one user, or of one address where nobody is logged in. A site for this machine alone has no strangers to hold off.
-RATE_LIMIT = read_limit("requests", env_text("RATE_LIMIT", "off" if ALLOWED_HOSTS == ["127.0.0.1", "localhost", "[::1]"] else "600/m"))
+RATE_LIMIT = read_limit("requests", env_text("RATE_LIMIT", "off" if ONLY_THIS_MACHINE else "600/m"))
 METRICS_TOKEN = env_text("METRICS_TOKEN", "")
 
 # The Hub client: where it asks, with whose token (none unless the operator gives one), and how long it waits.

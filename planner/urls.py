@@ -1,6 +1,6 @@
 """Every address of the site."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from planner.operations import probes
 from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, simulate, startup
@@ -21,6 +21,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("simulate/replay/", simulate.replay, name="replay"),
     path("simulate/sweep/", simulate.sweep, name="sweep"),
     path("startup/", startup.startup, name="startup"),
+    path("", include("planner.accounts.urls")),
+    path("", include("planner.plans.urls")),
     path("healthz", probes.alive, name="health"),
     path("readyz", probes.ready, name="ready"),
     path("metrics", probes.figures, name="metrics"),

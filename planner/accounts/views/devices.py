@@ -1,0 +1,28 @@
+"""The devices of a team: what it has, and what one costs it."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from planner.accounts.access import PersonalReached
+from planner.accounts.forms import DeviceForm
+from planner.accounts.models import Team
+from planner.accounts.views.teams import team_page
+
+
+def device(request: PersonalReached[Team], team_id: str) -> HttpResponse:
+    """Adds a device, or gives one that is there other figures."""
+    team = request.access.subject
+    known = team.devices.filter(device=request.POST.get("device", "")).first()
+    form = DeviceForm(request.POST, instance=known, auto_id="device-%s")
+    if not form.is_valid():
+        return team_page(request, status=400, device_form=form)
+    fields = {name: form.cleaned_data[name] for name in ("owned", "price", "currency")}
+    team.devices.update_or_create(device=form.cleaned_data["device"], defaults=fields)
+    return redirect("team", team_id)
+
+
+def remove(request: PersonalReached[Team], team_id: str, device_id: int) -> HttpResponse:
+    request.access.subject.devices.filter(pk=device_id).delete()
+    messages.success(request, "The device is taken out.")
+    return redirect("team", team_id)
