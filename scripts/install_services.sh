@@ -1,20 +1,22 @@
 #!/bin/sh
-# The servers that the tests need a second time round: Debian's PostgreSQL, and its Valkey or (before Debian 13) Redis.
+# The servers that the tests need: Debian's PostgreSQL, its Valkey or (before Debian 13) Redis, and nginx.
 set -eu
 postgresql() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
 cache_server() { command -v valkey-server || command -v redis-server; }
-if postgresql >/dev/null 2>&1 && cache_server >/dev/null 2>&1; then exit 0; fi
+proxy() { command -v nginx || ls /usr/sbin/nginx; }
+if postgresql >/dev/null 2>&1 && cache_server >/dev/null 2>&1 && proxy >/dev/null 2>&1; then exit 0; fi
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "No PostgreSQL with Valkey or Redis, and no apt-get to install them: install them to run the tests on PostgreSQL too." >&2
+    echo "PostgreSQL, Valkey or Redis, or nginx is missing, and no apt-get to install it: the tests run on SQLite alone." >&2
     exit 1
 fi
+# Servers are not put on somebody's own machine unasked: as root (a container), or where CI may.
 as_root=""
 [ "$(id -u)" -eq 0 ] || as_root="sudo -n"
-if ! $as_root true 2>/dev/null; then
-    echo "No PostgreSQL with Valkey or Redis: run  sudo apt-get install postgresql redis-server  to run the tests on PostgreSQL too." >&2
+if [ "$(id -u)" -ne 0 ] && { [ -z "${CI:-}" ] || ! sudo -n true 2>/dev/null; }; then
+    echo "The tests run on SQLite alone. For PostgreSQL too:  sudo apt-get install postgresql redis-server nginx-light" >&2
     exit 1
 fi
 $as_root apt-get update -qq
 if apt-cache show valkey-server >/dev/null 2>&1; then cache=valkey-server; else cache=redis-server; fi
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql "$cache" >/dev/null
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql "$cache" nginx-light openssl >/dev/null
 postgresql >/dev/null && cache_server >/dev/null
