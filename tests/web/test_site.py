@@ -18,6 +18,10 @@ PAGES = [
     "/curve/?device=rtx-4090",
     "/curve/?users=0",
     "/glossary/",
+    "/simulate/",
+    "/simulate/?users=0",
+    "/simulate/sweep/?device=rtx-4090&sweep=users=1,2,3",
+    "/simulate/break/?device=rtx-4090",
     "/nowhere",
     "/files/x?device=rtx-4090",
     "/config/",
@@ -48,14 +52,26 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, addr
         assert link.startswith("/")
 
 
-@pytest.mark.parametrize("address", ["/", "/?users=0", "/glossary/", "/curve/?device=rtx-4090"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/",
+        "/?users=0",
+        "/glossary/",
+        "/curve/?device=rtx-4090",
+        "/simulate/",
+        "/simulate/?users=0",
+        "/simulate/sweep/?device=rtx-4090&sweep=users=1,2,3",
+    ],
+)
 def test_every_id_is_there_once(client: Client, address: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', client.get(address).content.decode())
     assert sorted(ids) == sorted(set(ids))
 
 
-def test_every_reference_has_its_target(client: Client) -> None:
-    page = client.get("/").content.decode()
+@pytest.mark.parametrize("address", ["/", "/simulate/"])
+def test_every_reference_has_its_target(client: Client, address: str) -> None:
+    page = client.get(address).content.decode()
     ids = set(re.findall(r'\sid="([^"]+)"', page))
     for attribute in ("for", "aria-labelledby", "aria-describedby", "popovertarget", "data-copy", "list"):
         assert set(re.findall(rf'\s{attribute}="([^"]+)"', page)) <= ids, attribute
