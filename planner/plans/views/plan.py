@@ -12,12 +12,12 @@ from planner.accounts.models import Team
 from planner.core.errors import InputError
 from planner.plans import saving, talking
 from planner.plans.aging import Aged, look_again
-from planner.plans.inputs import SAVED
 from planner.plans.models import SavedPlan, Version
 from planner.plans.notes import comment_html, notes_html
 from planner.plans.record import FACTS, Json
 from planner.web.address import address
 from planner.web.bundle import bundle
+from planner.web.changing import SAVED
 
 _COMMENTS_SHOWN: Final = 100
 _VERSIONS_SHOWN: Final = 5

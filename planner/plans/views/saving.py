@@ -15,11 +15,12 @@ from planner.answer import Answer
 from planner.core.errors import InputError
 from planner.plans import saving
 from planner.plans.forms import SaveForm, initial_of
-from planner.plans.inputs import SAVED, changing, inputs_of, read_inputs
+from planner.plans.inputs import inputs_of, read_inputs
 from planner.plans.models import SavedPlan
 from planner.plans.record import Made, record
 from planner.web.address import address, query
 from planner.web.asking import ask
+from planner.web.changing import SAVED, changing
 
 
 def new(request: Personal) -> HttpResponse:
