@@ -24,6 +24,7 @@ class Mark:
 class Task:
     """One request, from the moment it got its slot. `number` is the server's own, `run` counts starts of the server in the log.
 
+    `arrived_s` is when the request came, where the log says it (Ollama's access lines).
     `launched_s` is not when the request came: that it waited for a slot before is not printed. `prompt_tokens` is the whole prompt,
     `computed_tokens` what of it was not in the cache; `prefill_s` and `generate_s` are the summary's own figures, both with the
     passes that others took part in, and without any wait before the first pass. `similarity` is the cached share of the prompt at
@@ -37,6 +38,7 @@ class Task:
     slot: int
     line: int
     ending: Ending
+    arrived_s: float | None = None
     launched_s: float | None = None
     released_s: float | None = None
     prompt_tokens: int | None = None

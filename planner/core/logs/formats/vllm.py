@@ -3,19 +3,19 @@
 import re
 from typing import Final
 
+from planner.core.logs.envelope import PREFIX
 from planner.core.logs.formats import Handler, Rule
 from planner.core.logs.formats._vllm_start import FAILURES, READERS
 from planner.core.logs.formats._yearless import CLOCK, YearlessClock
 from planner.core.logs.log import Log
 from planner.core.logs.record import Notice, Sample
 
-_OUTER: Final = rb"(?:[^\n|]{0,60}\| |[A-Z][a-z]{2} [ \d]\d [\d:]{8} [^\s]{1,64} [^\s]{1,64}: )?"
 _PROCESS: Final = rb"(?:\([\w -]{1,60} pid=\d{1,10}\) )?"
 _LEVEL: Final = rb"(?:INFO|WARNING|DEBUG|ERROR)"
 _SOURCE: Final = rb"\[?[\w/.]{1,80}\.py:\d{1,6}\]"
 _SURE: Final = re.compile(_LEVEL + rb" [01]\d-[0-3]\d [\d:]{8} " + _SOURCE + rb"|vllm: error: |Avg prompt throughput: \d")
 # Its other lines: what they tell of loading and of its parts nobody asks for. Those of a traceback say nothing by themselves.
-_OWN: Final = re.compile(rb"\n" + _OUTER + _PROCESS + rb"(?:((?:INFO|WARNING|DEBUG) [01]\d-[0-3]\d [\d:]{8} |INFO:     )|Engine \d{1,4}: )")
+_OWN: Final = re.compile(rb"\n" + PREFIX + _PROCESS + rb"(?:((?:INFO|WARNING|DEBUG) [01]\d-[0-3]\d [\d:]{8} |INFO:     )|Engine \d{1,4}: )")
 
 _PART: Final = re.compile(rb"([A-Z][A-Za-z]*(?: [\w+]{1,20}){0,5}): (\d{1,12}(?:\.\d{1,6})?)(%| reqs| tokens/s)?(?=[,.\s\\]|$)")
 _ENGINE_NUMBER: Final = re.compile(rb"Engine (\d{1,4}): ")
