@@ -64,7 +64,6 @@ def slot_trade(*, users: int, slots: int, generate_seconds: float, turn_seconds:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
 def slots_needed(*, users: int, generate_seconds: float, turn_seconds: float, wait_target: float) -> int:
     """The smallest number of slots at which at most `wait_target` of the turns find none free."""
     low, high = 1, users
