@@ -1,5 +1,6 @@
 """One axis of seconds for a whole log: clocks restart and jump, the axis does not."""
 
+from math import isnan, nan
 from typing import Final
 
 # Lines of different threads are written out of order by less than this; it is no jump.
@@ -13,27 +14,26 @@ class Axis:
     and the axis goes on likewise; a smaller step back (threads writing out of order) is held at the latest moment.
     """
 
-    __slots__ = ("_offset", "backwards", "first_clock_s", "now_s")
+    __slots__ = ("backwards", "first_clock_s", "now_s", "offset_s")
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.backwards = 0
         self.first_clock_s: float | None = None
-        self._offset: float | None = None
+        self.offset_s = nan
 
     def restart(self) -> None:
-        self._offset = None
+        self.offset_s = nan
 
     def at(self, clock_s: float) -> float:
-        offset = self._offset
-        if offset is None:
-            if self.first_clock_s is None:
-                self.first_clock_s = clock_s
-            offset = self._offset = self.now_s - clock_s
-        moment = clock_s + offset
+        moment = clock_s + self.offset_s
         if moment >= self.now_s:
             self.now_s = moment
         elif moment < self.now_s - _JITTER_S:
             self.backwards += 1
-            self._offset = self.now_s - clock_s
+            self.offset_s = self.now_s - clock_s
+        elif isnan(moment):  # the clock has only begun
+            self.offset_s = self.now_s - clock_s
+            if self.first_clock_s is None:
+                self.first_clock_s = clock_s
         return self.now_s

@@ -16,16 +16,17 @@ _JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
 class Clock:
     """`at` gives a line's second on the axis; None where nothing says it.
 
-    The server's own clock begins again with each start; a wall clock does not, so a restart leaves it alone.
+    `own` is true once the server's own clock was read from a line's text.
+    It begins again with each start; a wall clock does not, so a restart leaves it alone.
     """
 
-    __slots__ = ("_axis", "_skip", "_wall", "known")
+    __slots__ = ("_axis", "_skip", "_wall", "own")
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
-        self._skip = 0
+        self._skip = -1  # before the line: the first one is searched for its time
         self._wall = False
-        self.known = False
+        self.own = False
 
     def restart(self) -> None:
         if not self._wall:
@@ -37,13 +38,20 @@ class Clock:
         if found is None:
             return self._elsewhere(block, start, before)
         minutes, seconds, micros = found.groups()
-        return self._axis.at(int(minutes) * 60 + float(seconds) + int(micros) * 1e-6)
+        clock_s = int(minutes) * 60 + float(seconds) + int(micros) * 1e-6
+        axis = self._axis
+        moment = clock_s + axis.offset_s
+        if moment >= axis.now_s:  # as nearly always: what `Axis.at` does then
+            axis.now_s = moment
+            return moment
+        return axis.at(clock_s)
 
     def _elsewhere(self, block: bytes, start: int, before: int) -> float | None:
         if found := _JSONL.match(block, start):
             return self._axis.at(int(found[1]) * 1e-6)
         if found := _LATER_STAMP.search(block, start, before):
             self._skip = found.start() - start
+            self.own = True
             return self.at(block, start, before)
         wall = wall_clock_s(block, start)
         if wall is None:

@@ -6,7 +6,6 @@ Source: ik_llama.cpp examples/server/server.cpp as printed by builds 3671 to 369
 import re
 from typing import Final
 
-from planner.core.logs.formats._llama_start import Start
 from planner.core.logs.formats._llama_tasks import Running, Tasks
 from planner.core.logs.log import Log
 
@@ -25,10 +24,9 @@ _LINE: Final = re.compile(
 
 
 class IkLines:
-    def __init__(self, log: Log, tasks: Tasks, start: Start) -> None:
+    def __init__(self, log: Log, tasks: Tasks) -> None:
         self._log = log
         self._tasks = tasks
-        self._start = start
         self.seen = False
 
     def task(self, block: bytes, start: int, _: int) -> None:

@@ -66,8 +66,8 @@ class Start:
             (b"n_threads", self.threads),
             (b": n_layer ", self._layers),
             (b"(version GGUF", self.model),
-            (b" n_slots=", self._slots),
-            (b" n_ctx_slot=", self._slots),
+            (b" n_slots=", self._ik_slots),
+            (b" n_ctx_slot=", self._ik_slots),
             (b"lora adapter from", self._adapter),
             (b"failed to load model", self._failed),
             (b"error loading model", self._failed),
@@ -92,15 +92,15 @@ class Start:
             name = (found[1] or found[2]).decode("utf-8", "replace").replace("\\", "/").rstrip("/").rpartition("/")[2]
             self._values.setdefault("model", name)
 
-    def slots(self, slots: bytes, context: bytes | None, unified: bytes | None) -> None:
-        self._values["n_slots"] = int(slots)
-        if context:
-            self._values["n_ctx_slot"] = int(context)
-        if unified:
-            self._values["kv_unified"] = unified == b"true"
+    def slots(self, slots: int, *, context: int | None, unified: bool | None) -> None:
+        self._values["n_slots"] = slots
+        if context is not None:
+            self._values["n_ctx_slot"] = context
+        if unified is not None:
+            self._values["kv_unified"] = unified
 
-    def slot_context(self, tokens: bytes) -> None:
-        self._values["n_ctx_slot"] = int(tokens)
+    def slot_context(self, tokens: int) -> None:
+        self._values["n_ctx_slot"] = tokens
 
     def _buffer(self, line: bytes) -> None:
         if not (found := _BUFFER.search(line, 0, _LONGEST)):
@@ -197,7 +197,7 @@ class Start:
         if found := _LAYERS.search(line, 0, _LONGEST):
             self._values.setdefault("n_layer", int(found[1]))
 
-    def _slots(self, line: bytes) -> None:
+    def _ik_slots(self, line: bytes) -> None:
         for found in _SLOTS.finditer(line, 0, _LONGEST):
             self._values[found[1].decode()] = int(found[2])
 

@@ -42,7 +42,7 @@ class Running:
         self.launch_seen = self.released = self.truncated = self.shifted = False
         self.cancelled = self.failed = self.refused = False
 
-    def mark(self, at_s: float, tokens: int, *, prefill: bool) -> None:
+    def mark(self, at_s: float, tokens: int, prefill: bool) -> None:  # noqa: FBT001 - called on every line of progress
         points = self.points
         points.append((at_s, tokens, prefill))
         if len(points) >= MOST:
