@@ -179,3 +179,26 @@ def test_calls_that_cannot_be_are_refused(run: Any, calls: str) -> None:
     ran = run(*EXAMPLE[:3], "--replay", "-", stdin=calls)
     assert ran.status == 2
     assert ran.err.startswith("--replay: ")
+
+
+def test_bad_hours_are_one_object_with_the_first_that_breaks_the_plan(run: Any) -> None:
+    result = run(*EXAMPLE, "--break", "--pause-target", "0.001", "--json").json
+    assert result["first_broken"] == "ordinary"
+    assert result["limits"] == {"pause": 0.001, "wait": 30.0}
+    hours = {hour["code"]: hour for hour in result["hardships"]}
+    assert list(hours)[0] == "ordinary"
+    assert not hours["ordinary"]["survived"]
+    assert hours["ordinary"]["breaches"][0].keys() == {"measure", "found", "limit", "message"}
+    assert hours["together"].keys() >= {"title", "what", "ttft", "itl", "pause", "wait", "requests", "rejected", "failed", "preempted"}
+
+
+def test_bad_hours_for_a_terminal_begin_with_the_answer(run: Any) -> None:
+    shown = run(*EXAMPLE, "--break", "--pause-target", "60", "--patience", "600")
+    assert shown.out.splitlines()[2].startswith("The plan survives all ")
+
+
+@pytest.mark.parametrize("option", [("--sweep", "batch=256"), ("--replay", "calls.csv")])
+def test_bad_hours_have_a_load_of_their_own(run: Any, option: tuple[str, str]) -> None:
+    refused = run(*EXAMPLE, "--break", *option)
+    assert refused.status == 2
+    assert "hours of its own" in refused.err

@@ -49,6 +49,7 @@ class Hardship:
     """One bad hour and how it went: `code` for scripts, `title` and `what` for people.
 
     `felt` are the turns it is judged by: everyone's, or those beside what makes the hour bad. No breach: the plan survives it.
+    `set_up` is the plan's, whose machine and server are the hour's too.
     """
 
     code: str
@@ -57,6 +58,7 @@ class Hardship:
     felt: Felt
     run: Run
     breaches: tuple[Breach, ...]
+    set_up: SetUp
 
     @property
     def survived(self) -> bool:
@@ -139,7 +141,7 @@ def _tried(hour: _Hour, ready: SetUp, max_events: int) -> Hardship:
         source = _WithPastes(source, hour, before_s=hour.traffic.turn_s - hour.traffic.think_s)
     run = replay(hour.scheduler, ready.cost, source, kinds=names, shared_tokens=hour.traffic.shared_tokens, max_events=max_events)
     felt = run.kinds[1] if hour.pastes and run.kinds[1].turns else run.everyone
-    return Hardship(hour.code, hour.title, hour.what, felt, run, tuple(breaches(felt, ready.request)))
+    return Hardship(hour.code, hour.title, hour.what, felt, run, tuple(breaches(felt, ready.request)), ready)
 
 
 def breaches(felt: Felt, request: SimulationRequest) -> Iterator[Breach]:

@@ -27,7 +27,8 @@ def _seconds(value: Quantiles | None) -> dict[str, float] | None:
     }
 
 
-def _felt(felt: Felt) -> dict[str, Any]:
+def felt_json(felt: Felt) -> dict[str, Any]:
+    """What one group of turns met with."""
     return {
         "name": felt.name,
         "requests": felt.turns,
@@ -57,8 +58,8 @@ def _run(trial: Trial) -> dict[str, Any]:
         "output_tokens": run.output_tokens,
         "steps": run.steps,
         "seconds": run.end_s,
-        "kinds": [_felt(felt) for felt in run.kinds],
-        "beside_long_prefill": _felt(run.beside),
+        "kinds": [felt_json(felt) for felt in run.kinds],
+        "beside_long_prefill": felt_json(run.beside),
         "server": {
             "policy": scheduler.policy,
             "slots": scheduler.slots,
@@ -71,7 +72,8 @@ def _run(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _rate(figure: Figure) -> dict[str, Any]:
+def rate_json(figure: Figure) -> dict[str, Any]:
+    """A rate with its range and where it comes from."""
     return {"value": figure.value, "grade": figure.grade, "low": figure.low, "high": figure.high, "source": figure.source}
 
 
@@ -119,7 +121,7 @@ def trials_json(trials: Sequence[Trial]) -> dict[str, Any]:
         "policy": first.scheduler.policy,
         "seed": first.request.seed,
         "replayed": trials[0].replayed or None,
-        "speed": {"prefill_rate": _rate(first.prefill_rate), "decode_rate": _rate(first.decode_rate)},
+        "speed": {"prefill_rate": rate_json(first.prefill_rate), "decode_rate": rate_json(first.decode_rate)},
         "runs": [_run(trial) for trial in trials],
         "knees": knees(trials),
         "warnings": _warnings(trials),
@@ -165,9 +167,9 @@ def _single(trial: Trial) -> Iterator[str]:
         ("Longest pause", "pause"),
         ("Queue wait", "wait"),
     ):
-        yield f"{title:26}" + _cells(getattr(run.everyone, measure))
+        yield f"{title:26}" + cells(getattr(run.everyone, measure))
     if run.beside.ttft:
-        yield f"{'First token, short turns':26}" + _cells(run.beside.ttft)
+        yield f"{'First token, short turns':26}" + cells(run.beside.ttft)
         yield f"  beside a long prefill: {run.beside.turns:,} turns"
     yield ""
     yield (
@@ -177,7 +179,8 @@ def _single(trial: Trial) -> Iterator[str]:
     yield f"Busy {units.percent(run.utilization)} of the time, {run.slots_busy:.1f} slots on average, {run.tokens_per_second:,.1f} tokens/s"
 
 
-def _cells(value: Quantiles | None) -> str:
+def cells(value: Quantiles | None) -> str:
+    """A row of a table: p50, p95, p99 and the longest."""
     if value is None:
         return f"{'not known':>13}"
     return "".join(f"{units.seconds(each):>13}" for each in (value.p50, value.p95, value.p99, value.max))

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from planner.core.errors import InputError
+from planner.core.simulating.hardship import hardships
+from planner.core.simulating.hardship_report import hardships_json, hardships_text
 from planner.core.simulating.recorded import Recorded, read_recorded
 from planner.core.simulating.report import trials_json, trials_text
 from planner.core.simulating.runs import Trial, points, read_axis, trials
@@ -23,7 +26,13 @@ EXAMPLE: Final = """
 example:
   manage.py simulate Qwen/Qwen3-8B --device rtx-4090 --users 20 --prompt-tokens 1500 --output-tokens 300 \\
       --think-seconds 60 --policy llama-server --sweep batch=256,512,1024,2048
+  manage.py simulate Qwen/Qwen3-8B --device rtx-4090 --users 20 --break
 """
+
+BREAK: Final = (
+    "try to break the plan: bad hours on its server (half as many users again, everyone at once, full conversations, two adapters, a long "
+    "document, no pauses), the first that its limits do not survive, and those they do"
+)
 
 # Option, metavar, help: what `simulate` takes beside the options of a plan. They stay text here, as those do.
 TRIAL_OPTIONS: Final = (
@@ -56,12 +65,20 @@ class Command(RequestCommand):
         parser.add_argument(
             "--replay", metavar="LOG", help="send what a llama-server log or a CSV of calls recorded (- for standard input)"
         )
+        parser.add_argument("--break", action="store_true", help=BREAK)
         parser.add_argument("--sweep", metavar="OPTION=A,B,C", action="append", default=[], help="a run for each value; repeatable")
 
     def run(self, options: Mapping[str, Any]) -> None:
         request = given_request(options)
+        beside = next((name for name in ("sweep", "replay") if options["break"] and options[name]), None)
+        if beside:
+            raise InputError(f"--break tries hours of its own: leave --{beside} out.", field=beside)
         axes = [read_axis(text) for text in options["sweep"]]
         source = given_source(request, options) or find_model(request, site.hub())
+        if options["break"]:
+            tried = list(hardships(_values(options), source))
+            self.stdout.write(json.dumps(hardships_json(tried), allow_nan=False) if options["json"] else hardships_text(tried))
+            return
         recorded = _recorded(options["replay"]) if options["replay"] else ()
         done = list(self._watched(trials(_values(options), source, axes, recorded=recorded), len(points(axes))))
         if options["json"]:
