@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from planner.core import fit as fitting
@@ -9,8 +10,9 @@ from planner.core import speed as speeds
 from planner.core import units
 from planner.core import weights as weighing
 from planner.core.engines import version_of
-from planner.core.engines.contract import Capacity, Engine, Job
+from planner.core.engines.contract import Capacity, Engine, Job, Room
 from planner.core.errors import InputError
+from planner.core.fit import Outcome
 from planner.core.hardware import Node
 from planner.core.machine import machine
 from planner.core.model_shape import ModelShape
@@ -52,6 +54,26 @@ class Passes:
 
     tokens: int
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The figures of a draft without its words: what thousands of machines are compared by.
+
+    `rates` are single-stream speeds, `spill` what the machine's main memory has to serve; `context_tokens` are those of a slot.
+    """
+
+    request: PlanRequest
+    engine: Engine
+    job: Job
+    load: Workload
+    rates: Speed
+    room: Room
+    outcome: Outcome
+    context_tokens: int
+    batch_tokens: int
+    spill: Spill | None
+    remarks: tuple[Remark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +123,17 @@ def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Jo
         memory_utilization=request.memory_utilization,
         cache_memory_bytes=request.cache_memory,
         images=request.images,
-        engine_args=_arguments(request),
+        engine_args=_arguments(request.engine_args),
     )
     tensor, pipeline = engine.parallel_sizes(job, tensor=request.tensor_parallel, pipeline=request.pipeline_parallel)
     return replace(job, tensor_parallel=tensor, pipeline_parallel=pipeline)
 
 
-def _arguments(request: PlanRequest) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _arguments(text: str) -> tuple[str, ...]:
     """The words of the command line. A dash that a word processor made of “--” is refused: the option would go unnoticed."""
     try:
-        words = tuple(shlex.split(request.engine_args))
+        words = tuple(shlex.split(text))
     except ValueError:
         raise InputError("The engine's command line ends within a quote or after a backslash.", field="engine_args") from None
     typeset = next((word for word in words if word.startswith(_DASHES)), None)
@@ -173,13 +196,17 @@ def batch_choices(engine: Engine, job: Job) -> tuple[int, ...]:
     return (*(tokens for tokens in _BATCHES if tokens < default and engine.sets_batch), default)
 
 
-def _passes(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | None) -> Passes:
+def _pass_tokens(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | None) -> int:
     """The engine's default, or less where a pass would make the others pause longer than they should, whatever they send."""
     choices = batch_choices(engine, job)
-    default = choices[-1]
+    return choices[-1] if prefill is None else speeds.batch_tokens_for(request.pause_target, prefill.value, choices=choices)
+
+
+def _passes_why(drawn: Outline) -> str:
+    request, engine, prefill, batch = drawn.request, drawn.engine, drawn.rates.prefill_rate, drawn.batch_tokens
     if prefill is None:
-        return Passes(default, f"{engine.title}'s own default: how long a pass takes is not known without a prefill rate.")
-    batch = speeds.batch_tokens_for(request.pause_target, prefill.value, choices=choices)
+        return f"{engine.title}'s own default: how long a pass takes is not known without a prefill rate."
+    default = engine.default_batch_tokens(drawn.job)
     pause = speeds.pass_pause_seconds(batch, prefill.value)
     known = prefill.grade == "measured"
     rate = f"{units.significant(prefill.value, 6 if known else 3)} tokens/s{'' if known else ' (estimated)'}"
@@ -188,7 +215,7 @@ def _passes(request: PlanRequest, engine: Engine, job: Job, prefill: Figure | No
         f"{'within' if pause <= request.pause_target else 'more than'} your limit of {units.seconds(request.pause_target)}"
     )
     longer = speeds.pass_pause_seconds(default, prefill.value)
-    return Passes(batch, f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}.")
+    return f"{why}." if batch == default else f"{why}; the default of {default:,} would take {units.seconds(longer)}."
 
 
 def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job, spill: Spill | None) -> Speed:
@@ -234,32 +261,53 @@ def _felt(request: PlanRequest, chosen: Draft) -> Speed:
     )
 
 
-def draft(request: PlanRequest, source: Source, engine: Engine, passes: Passes | None = None) -> Draft:
-    """The plan under one engine, with `passes` where they have been chosen. Raises InputError where the engine cannot run it at all."""
+def outline(request: PlanRequest, source: Source, engine: Engine, *, pass_tokens: int | None = None) -> Outline:
+    """The figures of the plan under one engine, with `pass_tokens` where they have been chosen.
+
+    Raises InputError where the engine cannot run it at all.
+    """
     request = _own_context(request, source.shape)
-    node = machine(request)
-    job = _job(request, source, engine, node)
+    job = _job(request, source, engine, machine(request))
     engine.check(job)
     spill = engine.spilled(job, 1)
     rates = _rates(request, source, engine, job, spill)
     load, remarks = _load(request, rates)
-    passes = passes or _passes(request, engine, job, rates.prefill_rate)
-    job = replace(job, batch_tokens=passes.tokens)
-    capacity = engine.capacity(job)
+    batch = pass_tokens or _pass_tokens(request, engine, job, rates.prefill_rate)
+    job = replace(job, batch_tokens=batch)
+    room = engine.room(job)
     stated_slots, stated_context = engine.stated(job)
-    fit = fitting.fit(
+    found = fitting.outcome(
         load=load,
-        capacity=capacity,
-        context_tokens=stated_context or request.context,
+        room=room,
         given_slots=request.slots or stated_slots or 0,
         wait_target=request.wait_target,
         patience_seconds=request.patience,
     )
-    whole = None
-    if spill and (spill := engine.spilled(job, fit.slots)):
-        rates, whole = _rates(request, source, engine, job, spill), _rates(request, source, engine, job, None).decode_rate
-    said = speeds.remarks(
-        rates, node=node, active_parameters=source.parameters.active if source.parameters else None, spill=spill, unspilled=whole
+    if spill and (spill := engine.spilled(job, found.slots)):
+        rates = _rates(request, source, engine, job, spill)
+    return Outline(request, engine, job, load, rates, room, found, stated_context or request.context, batch, spill, remarks)
+
+
+def draft(request: PlanRequest, source: Source, engine: Engine, passes: Passes | None = None) -> Draft:
+    """The plan under one engine, with `passes` where they have been chosen. Raises InputError where the engine cannot run it at all."""
+    drawn = outline(request, source, engine, pass_tokens=passes.tokens if passes else None)
+    request, job, load, rates, spill = drawn.request, drawn.job, drawn.load, drawn.rates, drawn.spill
+    capacity = engine.capacity(job)
+    fit = fitting.fit(
+        load=load,
+        capacity=capacity,
+        context_tokens=drawn.context_tokens,
+        given_slots=request.slots or engine.stated(job)[0] or 0,
+        wait_target=request.wait_target,
+        patience_seconds=request.patience,
     )
-    made = Draft(request, engine, job, load, rates, capacity, fit, passes.why, (*capacity.remarks, *remarks, *said), spill)
+    said = speeds.remarks(
+        rates,
+        node=job.node,
+        active_parameters=source.parameters.active if source.parameters else None,
+        spill=spill,
+        unspilled=_rates(request, source, engine, job, None).decode_rate if spill else None,
+    )
+    why = passes.why if passes else _passes_why(drawn)
+    made = Draft(request, engine, job, load, rates, capacity, fit, why, (*capacity.remarks, *drawn.remarks, *said), spill)
     return replace(made, speed=_felt(request, made))

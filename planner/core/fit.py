@@ -1,9 +1,10 @@
 """Slots against memory and people: how many fit, how many are needed, what binds, and the smallest changes that help."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from planner.core import units
-from planner.core.engines.contract import Capacity
+from planner.core.engines.contract import Capacity, Room
 from planner.core.plan import Fit, Limit, SlotTrade, UserScenario, Verdict, Workload
 from planner.core.queueing import queue_bound, slot_trade, slots_needed
 from planner.core.workload import workload
@@ -34,29 +35,54 @@ def _trades(load: Workload, slots: int, wanted: int) -> tuple[SlotTrade, ...]:
     return tuple(trade(load, n) for n in sorted(counts))
 
 
-def fit(*, load: Workload, capacity: Capacity, context_tokens: int, given_slots: int, wait_target: float, patience_seconds: float) -> Fit:
-    """The slots of the plan: those given, else the smaller of those needed and those that fit (at least one is planned for)."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The slots of a plan, the verdict on them, what limits them, and what people get."""
+
+    slots: int
+    slots_needed: int
+    slots_that_fit: int
+    verdict: Verdict
+    limit: Limit
+    chosen: SlotTrade
+
+
+def outcome(*, load: Workload, room: Room | Capacity, given_slots: int, wait_target: float, patience_seconds: float) -> Outcome:
+    """The slots given, else the smaller of those needed and those that fit (at least one is planned for)."""
     wanted = needed(load, wait_target)
-    slots = given_slots or max(1, min(wanted, capacity.slots))
+    slots = given_slots or max(1, min(wanted, room.slots))
     chosen = trade(load, slots)
-    limit: Limit = "users" if wanted <= capacity.slots else capacity.limit
-    queue = queue_bound(users=load.users, slots=slots, generate_seconds=load.generate_seconds, patience_seconds=patience_seconds)
-    return Fit(
+    return Outcome(
         slots=slots,
         slots_needed=wanted,
-        slots_that_fit=capacity.slots,
-        context_per_slot=context_tokens,
+        slots_that_fit=room.slots,
         verdict=verdict(
             slots=slots,
             wanted=wanted,
-            fitting=capacity.slots,
+            fitting=room.slots,
             mean_wait_seconds=chosen.mean_wait_seconds,
             patience_seconds=patience_seconds,
         ),
-        limit=limit,
-        inequality=capacity.inequality,
+        limit="users" if wanted <= room.slots else room.limit,
         chosen=chosen,
-        trades=_trades(load, slots, wanted),
+    )
+
+
+def fit(*, load: Workload, capacity: Capacity, context_tokens: int, given_slots: int, wait_target: float, patience_seconds: float) -> Fit:
+    """The outcome with its reasons, the trades around it and the queue."""
+    found = outcome(load=load, room=capacity, given_slots=given_slots, wait_target=wait_target, patience_seconds=patience_seconds)
+    slots = found.slots
+    queue = queue_bound(users=load.users, slots=slots, generate_seconds=load.generate_seconds, patience_seconds=patience_seconds)
+    return Fit(
+        slots=slots,
+        slots_needed=found.slots_needed,
+        slots_that_fit=found.slots_that_fit,
+        context_per_slot=context_tokens,
+        verdict=found.verdict,
+        limit=found.limit,
+        inequality=capacity.inequality,
+        chosen=found.chosen,
+        trades=_trades(load, slots, found.slots_needed),
         max_queue=queue,
         max_queue_why=_queue_why(queue, load, slots, patience_seconds),
     )

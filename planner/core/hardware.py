@@ -1,6 +1,6 @@
 """Devices and machines: what the catalogue or the user says about the hardware a model is to run on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Vendor = Literal["NVIDIA", "AMD", "Intel", "Apple", "CPU", "other"]
@@ -71,15 +71,13 @@ class Node:
     ram_bytes: int | None = None
     ram_bandwidth_bytes_per_s: float | None = None
     reserved_bytes: int = 0
+    has_gpu: bool = field(init=False, compare=False, repr=False)
+    device: Device = field(init=False, compare=False, repr=False)
 
-    @property
-    def has_gpu(self) -> bool:
-        return any(device.is_gpu for device in self.devices)
-
-    @property
-    def device(self) -> Device:
-        """The device with the least memory: under an equal split the smallest card decides."""
-        return min(self.devices, key=lambda device: device.memory_bytes)
+    def __post_init__(self) -> None:
+        """`device` is the one with the least memory: under an equal split the smallest card decides."""
+        object.__setattr__(self, "has_gpu", any(device.is_gpu for device in self.devices))
+        object.__setattr__(self, "device", min(self.devices, key=lambda device: device.memory_bytes))
 
     @property
     def shares_memory(self) -> bool:

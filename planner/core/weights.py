@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core import units
@@ -112,6 +113,7 @@ def measured_weights(
     return Weights(size, active, quant, grade, source, size, size, tuple(lines))
 
 
+@lru_cache(maxsize=512)
 def estimate_weights(*, parameters: ParameterCount, quant: str) -> Weights:
     """Parameters × bits for every part of the model. Raises InputError (field "weights_quant") for an unknown format.
 

@@ -175,6 +175,14 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How many conversations at the full context fit. `limit`: memory, or the engine itself (a forced single slot)."""
+
+    slots: int
+    limit: Literal["memory", "engine"]
+
+
+@dataclass(frozen=True, slots=True)
 class Capacity:
     """How many conversations at the full context fit. `limit`: memory, or the engine itself (a forced single slot).
 
@@ -235,7 +243,13 @@ class Engine(Protocol):
     def stated(self, job: Job) -> tuple[int | None, int | None]:
         """(slots, tokens of one slot) where the job's command line fixes them, None where it leaves them to the planner."""
 
-    def capacity(self, job: Job) -> Capacity: ...
+    def room(self, job: Job) -> Room: ...
+
+    def capacity(self, job: Job) -> Capacity:
+        """The room, with the comparison that decides and what to know about it."""
+
+    def free_bytes(self, job: Job, slots: int) -> int:
+        """What is left of the fullest device, as the last line of its budget has it; negative: missing."""
 
     def spilled(self, job: Job, slots: int) -> Spill | None:
         """What a decode step reads from main memory because the cards do not hold it, None where they hold everything."""

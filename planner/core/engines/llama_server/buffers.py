@@ -107,6 +107,7 @@ def _converted_bytes(shape: ModelShape, settings: Serving, cells: int) -> int:
     return 2 * cells * max(widths, default=0)
 
 
+@lru_cache(maxsize=1024)
 def compute_buffer(shape: ModelShape, settings: Serving, held: Caches, *, gpu: bool, copies: int = 1) -> Buffer:
     """Bytes of the compute buffer on one device; every device that holds layers has one of its own.
 

@@ -1,6 +1,7 @@
 """The caches llama.cpp allocates: cells, layers, streams and bytes of each, and the state of recurrent layers."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from planner.core.attention.stores import StateStore, TokenStore
@@ -85,6 +86,10 @@ class Caches:
     layers: int
     layer_bytes: tuple[int, ...] = field(init=False, compare=False)
 
+    def __hash__(self) -> int:
+        """Of its context alone: it is the key of a cache, and its rows are many. Equal ones have equal ones."""
+        return hash(self.context)
+
     def __post_init__(self) -> None:
         """The layers are added up once: every placement asks for them."""
         sizes = [0] * self.layers
@@ -123,6 +128,7 @@ def value_row_bytes(store: TokenStore, settings: Serving, widest: int) -> int:
     return settings.type_v.row_bytes(widest if padded_row else store.heads * store.value_dim)
 
 
+@lru_cache(maxsize=256)
 def check_types(shape: ModelShape, settings: Serving) -> None:
     """Raises InputError, with the engine's own reason, for cache types it refuses. Source: src/llama-context.cpp, llama_init_from_model."""
     stores = [store for layer in stored_layers(shape) for store in layer.stores if isinstance(store, TokenStore)]

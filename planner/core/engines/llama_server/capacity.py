@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from planner.core import units
-from planner.core.engines.contract import Capacity, Job
+from planner.core.engines.contract import Capacity, Job, Room
 from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.placement import Load, Placement, place
 from planner.core.engines.llama_server.remarks import remarks
@@ -43,13 +43,22 @@ def planned_capacity(job: Job, serve: Serve) -> Capacity:
     kept = held(job, settings)
     one = place(job, settings, kept)
     told = remarks(job, settings, kept, one)
-    slots = planned_slots(job, serve, one)
+    slots = _planned_slots(job, serve, one)
     if slots == MAX_SLOTS:
         return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and there is memory for all of them.", told)
     return Capacity(slots, "memory", _inequality(job, serve, slots, one), told)
 
 
-def planned_slots(job: Job, serve: Serve, one: Placement) -> int:
+def planned_room(job: Job, serve: Serve) -> Room:
+    """The slots of `planned_capacity` without its words."""
+    if job.cache_memory_bytes is not None:
+        slots = _pool_slots(job, serve, job.cache_memory_bytes * max(1, len(job.node.devices)))
+    else:
+        slots = _planned_slots(job, serve, _placed(job, serve(1)))
+    return Room(slots, "engine" if slots == MAX_SLOTS else "memory")
+
+
+def _planned_slots(job: Job, serve: Serve, one: Placement) -> int:
     """The slots that the machine holds; `one` is the placement with a single one."""
 
     def holds(slots: int) -> bool:
@@ -58,13 +67,9 @@ def planned_slots(job: Job, serve: Serve, one: Placement) -> int:
 
     if not holds(1):
         return 0
-    return _largest(holds, MAX_SLOTS, guess=_guess(one, _placed(job, serve(2))))
-
-
-def _guess(one: Placement, two: Placement) -> int:
-    """The slots the fullest card holds if every further one takes what the second did."""
-    grown = [(first.spare_bytes, second.used_bytes - first.used_bytes) for first, second in zip(one.cards, two.cards, strict=True)]
-    return min((1 + spare // each for spare, each in grown if each > 0), default=1)
+    # What the fullest card holds if every further slot takes the cache of the first, as it does but for rounding.
+    guess = min((1 + card.spare_bytes // card.cache_bytes for card in one.cards if card.cache_bytes), default=1)
+    return _largest(holds, MAX_SLOTS, guess=min(guess, MAX_SLOTS))
 
 
 def _holds(job: Job, placed: Placement) -> bool:
@@ -103,9 +108,13 @@ def _slots(count: int) -> str:
     return f"{count} slot{'s' if count != 1 else ''}"
 
 
+def _pool_slots(job: Job, serve: Serve, pool_bytes: int) -> int:
+    return _largest(lambda slots: held(job, serve(slots)).size_bytes <= pool_bytes, MAX_SLOTS)
+
+
 def _pool_capacity(job: Job, serve: Serve, pool_bytes: int) -> Capacity:
     total = pool_bytes * max(1, len(job.node.devices))
-    slots = _largest(lambda n: held(job, serve(n)).size_bytes <= total, MAX_SLOTS)
+    slots = _pool_slots(job, serve, total)
     if slots == MAX_SLOTS:
         return Capacity(slots, "engine", f"llama-server serves at most {MAX_SLOTS} slots, and the pool has room for all of them.")
     more = held(job, serve(slots + 1)).size_bytes

@@ -52,6 +52,11 @@ class Load:
     def spare_bytes(self) -> int:
         return self.usable_bytes - self.used_bytes
 
+    @property
+    def free_bytes(self) -> int:
+        """What nobody has claimed of the whole memory, what stays free on purpose left out."""
+        return self.total_bytes - min(self.total_bytes, self.taken_bytes + self.reserved_bytes + self.margin_bytes) - self.used_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:

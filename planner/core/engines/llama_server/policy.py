@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 
 from planner.core.attention.stores import Store, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, StartUp, Stored
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Room, StartUp, Stored
 from planner.core.engines.llama_server.arguments import parse
 from planner.core.engines.llama_server.budget import memory_budget
 from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, check_types, key_row_bytes, value_row_bytes
-from planner.core.engines.llama_server.capacity import planned_capacity, stated_capacity
+from planner.core.engines.llama_server.capacity import planned_capacity, planned_room, stated_capacity
 from planner.core.engines.llama_server.expectation import expectation
 from planner.core.engines.llama_server.fit_context import held
 from planner.core.engines.llama_server.hand_over import hand_over
@@ -87,6 +87,8 @@ class LlamaServer:
         return place(job, settings, held(job, settings))
 
     def spilled(self, job: Job, slots: int) -> Spill | None:
+        if job.node.has_gpu and job.node.ram_bytes is None and not job.engine_args:
+            return None
         settings = self.settings(job, slots)
         kept = held(job, settings)
         placed = place(job, settings, kept)
@@ -107,6 +109,16 @@ class LlamaServer:
         settings = self.settings(job, slots)
         kept = held(job, settings)
         return memory_budget(job, settings, kept, place(job, settings, kept))
+
+    def free_bytes(self, job: Job, slots: int) -> int:
+        settings = self.settings(job, slots)
+        return place(job, settings, held(job, settings)).fullest.free_bytes
+
+    def room(self, job: Job) -> Room:
+        if self.states_context(job):
+            found = stated_capacity(job, partial(self.settings, job))
+            return Room(found.slots, found.limit)
+        return planned_room(job, partial(self.settings, job, planned=True))
 
     def capacity(self, job: Job) -> Capacity:
         if self.states_context(job):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from planner.core.engines.contract import Capacity, HandOver, Job, StartUp
+from planner.core.engines.contract import Capacity, HandOver, Job, Room, StartUp
 from planner.core.engines.llama_server.policy import LlamaServer
 from planner.core.engines.llama_server.serving import Serving, serving
 from planner.core.engines.ollama.environment import Environment, parse
@@ -59,6 +59,10 @@ class Ollama(LlamaServer):
                 raise InputError(f"OLLAMA_KV_CACHE_TYPE knows {', '.join(CACHE_TYPES)}, and no “{name}”.", field="cache_type")
         if kinds[0] != kinds[1]:
             raise InputError(f"Ollama has one cache type for keys and values, not {kinds[0]} and {kinds[1]}.", field="cache_type")
+
+    def room(self, job: Job) -> Room:
+        found = super().room(job)
+        return Room(1, "engine") if found.slots and one_at_a_time(job.shape) else found
 
     def capacity(self, job: Job) -> Capacity:
         found = super().capacity(job)

@@ -147,6 +147,15 @@ def budget_of(job: Job, slots: int) -> MemoryBudget:
     )
 
 
+def free_bytes(job: Job, slots: int) -> int:
+    """What `slots` slots leave of the GPU that decides: the last line of its budget."""
+    figures = account(job, max(1, slots))
+    pool = figures.pool
+    running = -(-slots // figures.serving.data_parallel_size)
+    used = figures.taken_bytes + pool.layout.blocks_of(running, job.context_tokens) * pool.block_bytes
+    return figures.total_bytes - used - _left_bytes(job, figures, figures.card, figures.taken_bytes)
+
+
 def _per_device(job: Job, figures: Account, blocks: int) -> Iterator[DeviceBudget]:
     """Every GPU with `blocks` blocks of conversations in its pool; an idle one has what others leave of it."""
     serving, layout = figures.serving, figures.pool.layout

@@ -1,5 +1,6 @@
 """The values vLLM takes when nobody sets them: batch sizes by the card, element types by its generation."""
 
+from functools import lru_cache
 from typing import Final
 
 from planner.core.engines.vllm.versions import Rules
@@ -13,7 +14,12 @@ _NO_FLOAT16: Final = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
 def compute_capability(device: Device) -> tuple[int, int] | None:
     """(9, 0) for `9.0`; None for what is no CUDA device or not known."""
-    major, _, minor = device.compute_capability.partition(".")
+    return _capability(device.compute_capability)
+
+
+@lru_cache(maxsize=256)
+def _capability(text: str) -> tuple[int, int] | None:
+    major, _, minor = text.partition(".")
     return (int(major), int(minor or 0)) if major.isdecimal() and (minor or "0").isdecimal() else None
 
 

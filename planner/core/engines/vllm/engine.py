@@ -1,13 +1,13 @@
 """The vLLM engine as the planner sees it: checks, cache sizes, budget, slots, and the start-up lines to expect."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil
 
 from planner.core.attention.stores import StateStore, TokenStore
-from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, StartUp, Stored
+from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Room, StartUp, Stored
 from planner.core.engines.vllm.arguments import parse
-from planner.core.engines.vllm.budget import Account, account, budget_of, offloaded_bytes
+from planner.core.engines.vllm.budget import Account, account, budget_of, free_bytes, offloaded_bytes
 from planner.core.engines.vllm.capacity import layout_of
 from planner.core.engines.vllm.expect import expectation
 from planner.core.engines.vllm.hand_over import hand_over
@@ -19,6 +19,7 @@ from planner.core.engines.vllm.specs import cached_layers
 from planner.core.engines.vllm.start_up import VllmStartUp
 from planner.core.engines.vllm.versions import VERSIONS
 from planner.core.errors import InputError
+from planner.core.model_shape import ModelShape
 from planner.core.plan import MemoryBudget, Plan
 from planner.core.spill import Spill
 from planner.core.units import size
@@ -48,7 +49,7 @@ class Vllm:
         serving = settle(job)
         if not job.node.has_gpu:
             raise InputError("vLLM is planned for GPUs here: choose one, or llama-server for a machine without.", field="engine")
-        if any(isinstance(store, StateStore) and store.kind == "rwkv" for store in job.shape.stores()):
+        if _is_rwkv(job.shape):
             raise InputError("vLLM does not serve RWKV models: choose llama-server.", field="engine")
         makers = dict.fromkeys(device.vendor for device in job.node.devices)
         if len(makers) > 1:
@@ -97,12 +98,21 @@ class Vllm:
         length = account(job, given.max_num_seqs or 1).serving.max_model_len if given.max_model_len == -1 else given.max_model_len
         return given.max_num_seqs and given.max_num_seqs * engines, length
 
+    def free_bytes(self, job: Job, slots: int) -> int:
+        return free_bytes(job, slots)
+
+    def room(self, job: Job) -> Room:
+        fitting, figures = _most(job, job.context_tokens)
+        return _room(job, figures, fitting)
+
     def capacity(self, job: Job) -> Capacity:
         """The most slots whose conversations fit, all full to the job's context, over all data-parallel engines."""
         fitting, figures = _most(job, job.context_tokens)
         return _capacity(job, figures, fitting)
 
     def spilled(self, job: Job, slots: int) -> Spill | None:
+        if not parse(job.engine_args).cpu_offload_gb:
+            return None
         serving, weights = settle(job, slots), job.weights
         offloaded = offloaded_bytes(job, serving)
         # The part of it that a token reads is not known: the same share as of all weights.
@@ -125,6 +135,11 @@ class Vllm:
 
     def hand_over(self, plan: Plan, job: Job) -> HandOver:
         return hand_over(plan, job, self)
+
+
+@lru_cache(maxsize=64)
+def _is_rwkv(shape: ModelShape) -> bool:
+    return any(isinstance(store, StateStore) and store.kind == "rwkv" for store in shape.stores())
 
 
 def _whole_model(serving: Serving) -> Serving:
@@ -153,9 +168,16 @@ def _most(job: Job, tokens: int) -> tuple[int, Account]:
     return low, figures(max(1, low))
 
 
+def _room(job: Job, figures: Account, fitting: int) -> Room:
+    serving = figures.serving
+    if _lacks_share(job, serving):
+        return Room(0, "memory")
+    slots = min(fitting, serving.max_num_seqs) if job.context_tokens <= serving.max_model_len else 0
+    return Room(slots * serving.data_parallel_size, "engine" if slots < fitting else "memory")
+
+
 def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     pool, layout, tokens = figures.pool, figures.pool.layout, job.context_tokens
-    slots = min(fitting, figures.serving.max_num_seqs) if tokens <= figures.serving.max_model_len else 0
     one_more = fitting + 1
     inequality = (
         f"{size(max(0, figures.pool_bytes))} ÷ {pool.block_bytes:,} B = {pool.num_blocks:,} blocks, one of them unused; "
@@ -173,22 +195,21 @@ def _capacity(job: Job, figures: Account, fitting: int) -> Capacity:
     engines = figures.serving.data_parallel_size
     if engines > 1:
         inequality += f", in each of {engines} engines"
-    if taken := _share_taken(job, figures.serving):
-        slots, fitting, inequality = 0, 0, taken
-    return Capacity(
-        slots=slots * engines,
-        limit="engine" if slots < fitting else "memory",
-        inequality=f"{inequality}.",
-        remarks=remarks(job, figures),
-    )
+    if _lacks_share(job, figures.serving):
+        inequality = _share_taken(job, figures.serving)
+    room = _room(job, figures, fitting)
+    return Capacity(room.slots, room.limit, f"{inequality}.", remarks(job, figures))
+
+
+def _lacks_share(job: Job, serving: Serving) -> bool:
+    """Whether others keep a part of the share that was asked for: vLLM then does not start."""
+    total, others = job.node.devices[0].memory_bytes, job.node.others_bytes(0)
+    return bool(others) and serving.kv_cache_memory_bytes is None and ceil(total * serving.gpu_memory_utilization) > total - others
 
 
 def _share_taken(job: Job, serving: Serving) -> str:
-    """Why vLLM does not start where others keep a part of the share that was asked for; "" where they do not."""
     total, others = job.node.devices[0].memory_bytes, job.node.others_bytes(0)
     share = ceil(total * serving.gpu_memory_utilization)
-    if not others or serving.kv_cache_memory_bytes is not None or share <= total - others:
-        return ""
     return (
         f"{serving.gpu_memory_utilization:g} × {size(total)} = {size(share)} must be free at the start, but others keep {size(others)} of the "
         "card, so vLLM does not start"

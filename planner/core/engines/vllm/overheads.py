@@ -4,6 +4,7 @@ The coefficients are fitted on public start-up reports by benchmarks/fit_overhea
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.engines.vllm.serving import Serving
@@ -43,6 +44,7 @@ def _estimate(bounds: tuple[float, float, float], why: str, *, unit: int = 1) ->
     return Estimate(size_bytes=middle, low_bytes=low, high_bytes=high, why=why)
 
 
+@lru_cache(maxsize=1024)
 def activation(serving: Serving) -> Estimate:
     """The peak of the profiling pass: the larger of the forward pass, the sampler and the vision encoder.
 
@@ -68,6 +70,7 @@ def activation(serving: Serving) -> Estimate:
     return _estimate((max(parts[0]), max(parts[1]), max(parts[2])), why)
 
 
+@lru_cache(maxsize=1024)
 def cuda_graphs(serving: Serving) -> Estimate:
     """Memory of the captured graphs."""
     if not serving.cuda_graphs:
@@ -76,6 +79,7 @@ def cuda_graphs(serving: Serving) -> Estimate:
     return _estimate(GRAPHS, f"CUDA graphs of the decode step, captured at start; in this release they are taken {place}.", unit=GIB)
 
 
+@lru_cache(maxsize=1024)
 def outside_torch(serving: Serving) -> Estimate:
     """Workspaces and communication buffers that PyTorch does not hold."""
     ranks = serving.tensor_parallel_size * serving.pipeline_parallel_size
