@@ -125,6 +125,7 @@ NOTICES = {
     "layers_on_cpu": "layers were left on the CPU",
     "start_failed": "the server refused to start",
     "http_error": "a request was answered with an error",
+    "swapping": "the machine moved memory to the disk or back",
 }  # fmt: skip
 
 
