@@ -1,0 +1,60 @@
+"""Conversations that had been here before are read from their beginning again."""
+
+from typing import Final
+
+from planner.core import units
+from planner.core.diagnosing.case import Case
+from planner.core.diagnosing.diagnosis import Effect, Finding
+from planner.core.diagnosing.fixes import fix_files
+
+_LEAST_SHARE: Final = 0.02
+# One prompt as long as an earlier conversation may be chance.
+_LEAST: Final = 2
+_RAM_MIB: Final = 16_384
+
+
+def _look(case: Case) -> Finding | None:
+    cache, seen = case.prompt_cache, case.collected.observed.rereads
+    forced = case.noticed("full_reprocess")
+    lost = cache.reread_s
+    if not forced.count and (cache.misses < _LEAST or lost < _LEAST_SHARE * case.total_s):
+        return None
+    thrown = case.noticed("cache_ram_full", "purged_slot", "checkpoint_erased")
+    beside = f" {thrown.count:,} times the log says that something was thrown out of the cache." if thrown.count else ""
+    rolled = f" {forced.count:,} prompts were read again because the cache could not be rolled back." if forced.count else ""
+    hit = f" {units.percent(cache.hit_rate)} of all prompt tokens were found in the cache." if cache.hit_rate is not None else ""
+    return Finding(
+        code="prompt_cache",
+        severity=case.severity(lost, cache.misses + forced.count),
+        title="Conversations are read again from the beginning",
+        evidence=f"{units.counted(cache.misses, 'prompt')} as long as an earlier conversation had next to nothing in the cache: {cache.reread_tokens:,} tokens, "
+        f"{case.of_all(lost)}.{hit}{beside}{rolled}",
+        cause="A slot keeps the last conversation it served; another one that takes the slot, a summary in place of the history, a changed first line "
+        "or another adapter makes its cache worthless, and what main memory keeps is bounded.",
+        fix="Keep the beginning of every prompt as it was (no clock, no shuffled tools), append instead of rewriting, and give the prompt cache in "
+        "main memory more room.",
+        lost_s=lost,
+        count=cache.misses + forced.count,
+        examples=seen.examples(),
+        files=fix_files(
+            case.facts,
+            "--cache-ram",
+            _RAM_MIB,
+            f"MiB of main memory for conversations whose slot went to another: {_RAM_MIB:,} instead of 8,192.",
+        )
+        if case.engine == "llama-server"
+        else (),
+        effect=Effect(
+            measure="seconds of prefill for what had been read before",
+            before=lost,
+            after=0.0,
+            low=0.0,
+            high=lost / 2,
+            seconds_a_day=lost * 86_400 / case.span_s if case.span_s else None,
+            text=f"At best these {units.seconds(lost)} go, and whatever they held up; a conversation that is longer than the cache is read again all the same.",
+        ),
+        inferred=not forced.count,
+    )
+
+
+FINDING = _look

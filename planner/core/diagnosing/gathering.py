@@ -1,0 +1,148 @@
+"""What is kept of millions of values in bounded memory: distributions, the worst cases, a load over time, a thinned sample."""
+
+from heapq import heappush, heappushpop, nlargest
+from math import exp
+from typing import Final, Generic, TypeVar
+
+from planner.core.diagnosing.diagnosis import Bar, Example, Moment, Spread
+from planner.core.simulation.histogram import PER_E, SHIFT, Histogram
+
+T = TypeVar("T")
+
+# Below this a value is none: bins are logarithmic.
+LEAST: Final = 1e-6
+WORST: Final = 3
+
+
+class Values:
+    """A distribution of values that may be zero: `zeros` stand beside the logarithmic bins."""
+
+    __slots__ = ("histogram", "zeros")
+
+    def __init__(self) -> None:
+        self.histogram = Histogram()
+        self.zeros = 0
+
+    def add(self, value: float, times: int = 1) -> None:
+        if value > LEAST:
+            self.histogram.add(value, times)
+        else:
+            self.zeros += times
+
+    @property
+    def count(self) -> int:
+        return self.zeros + self.histogram.total
+
+    def quantile(self, share: float) -> float:
+        total = self.count
+        rank = share * total - self.zeros
+        return self.histogram.quantile(rank / self.histogram.total) if rank > 0 and self.histogram.total else 0.0
+
+    @property
+    def median(self) -> float | None:
+        return self.quantile(0.5) if self.count else None
+
+    def spread(self) -> Spread | None:
+        """None where there is no value."""
+        count = self.count
+        if not count:
+            return None
+        return Spread(count, self.quantile(0.5), self.quantile(0.9), self.quantile(0.95), self.histogram.longest)
+
+    def bars(self, per_e: float = 4.0) -> tuple[Bar, ...]:
+        """The distribution in `per_e` bins for each factor e, those without a value between others included."""
+        merged: dict[int, int] = {}
+        for key, (count, _) in self.histogram.bins.items():
+            place = round((key - SHIFT) / PER_E * per_e)
+            merged[place] = merged.get(place, 0) + int(count)
+        zeros = (Bar(0.0, 0.0, self.zeros),) if self.zeros else ()
+        if not merged:
+            return zeros
+        places = range(min(merged), max(merged) + 1)
+        return (*zeros, *(Bar(exp((p - 0.5) / per_e), exp((p + 0.5) / per_e), merged.get(p, 0)) for p in places))
+
+
+class Worst:
+    """The few cases that cost most, and what all of them cost together."""
+
+    __slots__ = ("_heap", "count", "longest", "seconds")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Example]] = []
+        self.count = 0
+        self.seconds = self.longest = 0.0
+
+    def add(self, *, at_s: float | None, task: int | None, seconds: float, text: str) -> None:
+        self.count += 1
+        self.seconds += seconds
+        self.longest = max(self.longest, seconds)
+        if len(self._heap) < WORST:
+            heappush(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text)))
+        elif seconds > self._heap[0][0]:
+            heappushpop(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text)))
+
+    def examples(self) -> tuple[Example, ...]:
+        return tuple(example for *_, example in nlargest(WORST, self._heap))
+
+
+class Load:
+    """Tasks in flight over the log's time in a bounded number of bins, which double in width as the log goes on."""
+
+    __slots__ = ("_areas", "_most", "width")
+    LIMIT: Final = 1_440
+
+    def __init__(self) -> None:
+        self.width = 1.0
+        self._areas: list[float] = []
+        self._most: list[int] = []
+
+    def add(self, start_s: float, end_s: float, in_flight: int) -> None:
+        """`in_flight` tasks from `start_s` to `end_s`."""
+        while end_s >= self.width * self.LIMIT:
+            self._halve()
+        last = int(end_s / self.width)
+        if last >= len(self._areas):
+            self._areas.extend([0.0] * (last + 1 - len(self._areas)))
+            self._most.extend([0] * (last + 1 - len(self._most)))
+        if not in_flight:
+            return
+        for index in range(max(0, int(start_s / self.width)), last + 1):
+            inside = min(end_s, (index + 1) * self.width) - max(start_s, index * self.width)
+            if inside > 0:
+                self._areas[index] += inside * in_flight
+                self._most[index] = max(self._most[index], in_flight)
+
+    def _halve(self) -> None:
+        if len(self._areas) % 2:
+            self._areas.append(0.0)
+            self._most.append(0)
+        self._areas = [sum(pair) for pair in zip(self._areas[::2], self._areas[1::2], strict=True)]
+        self._most = [max(pair) for pair in zip(self._most[::2], self._most[1::2], strict=True)]
+        self.width *= 2
+
+    def moments(self) -> tuple[Moment, ...]:
+        return tuple(
+            Moment(index * self.width, area / self.width, most)
+            for index, (area, most) in enumerate(zip(self._areas, self._most, strict=True))
+        )
+
+
+class Thinned(Generic[T]):
+    """A bounded sample, evenly spaced over everything that was offered: each item stands for `every` of them."""
+
+    __slots__ = ("_limit", "_seen", "every", "items")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.every = 1
+        self._seen = 0
+        self.items: list[T] = []
+
+    def offer(self, item: T) -> None:
+        if self._seen % self.every == 0:
+            if len(self.items) == self._limit:
+                self.items = self.items[::2]
+                self.every *= 2
+            if self._seen % self.every == 0:
+                self.items.append(item)
+        self._seen += 1

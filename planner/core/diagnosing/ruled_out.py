@@ -1,0 +1,121 @@
+"""What was not the reason, each with its number: that is what stops people from buying hardware they do not need."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from planner.core import units
+from planner.core.diagnosing.case import Case
+from planner.core.diagnosing.diagnosis import Finding, RuledOut
+
+# Below these a suspect is none.
+_TOGETHER: Final = 0.05
+_BUSY: Final = 0.5
+_SHARE: Final = 0.02
+_LONG_CONTEXT: Final = 0.3
+
+
+def ruled_out(case: Case, found: tuple[Finding, ...]) -> tuple[RuledOut, ...]:
+    """Hypotheses that the log speaks against and that no finding holds."""
+    codes = {finding.code for finding in found}
+    return tuple(out for code, out in _checked(case) if code not in codes)
+
+
+def _checked(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    yield from _capacity(case)
+    yield from _speed(case)
+    yield from _waits(case)
+    yield from _cache(case)
+    yield from _errors(case)
+
+
+def _capacity(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    sweep, span = case.collected.sweep, case.span_s
+    if span and case.collected.totals.tasks > case.collected.totals.untimed and sweep.busy_s:
+        busy, together = min(1.0, sweep.busy_s / span), min(1.0, sweep.two_or_more_s / span)
+        if busy < _BUSY:
+            yield "capacity", RuledOut("The server is overloaded", f"It was idle {units.percent(1 - busy)} of the time.")
+        if together < _TOGETHER:
+            yield "gpu_capacity", RuledOut("GPU capacity", f"Two or more tasks ran together {units.percent(together)} of the time.")
+    slots, most = case.slots, sweep.in_flight_max
+    if slots and 0 < most < slots:
+        yield "slots_full", RuledOut("Too few slots", f"At most {most} of {slots} slots were busy at once.")
+    elif slots and case.collected.observed.waits["slots_full"].count == 0 and most:
+        yield "slots_full", RuledOut("Too few slots", "No task started at the moment another one's slot came free while all were busy.")
+
+
+def _speed(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    cost, own = case.rates.cost, case.collected.observed.own
+    if cost is None or not own.steps:
+        return
+    mean = own.context / own.steps
+    slower = mean * cost.cached_token_s / (cost.step_s + mean * cost.cached_token_s)
+    if slower < _LONG_CONTEXT and case.rates.decode:
+        longest = case.collected.totals.prompt_max
+        at_longest = 1 / (cost.step_s + longest * cost.cached_token_s)
+        yield (
+            "long_contexts",
+            RuledOut(
+                "Long contexts slow the answers down",
+                f"Alone, an answer comes at {1 / cost.step_seconds(1):.1f} tokens/s at the beginning of a conversation and at {at_longest:.1f} at {longest:,} tokens.",
+            ),
+        )
+
+
+def _waits(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    seen = case.collected.observed
+    if seen.wait.count:
+        if not seen.waits["other_adapter"].count:
+            yield (
+                "adapter_switching",
+                RuledOut("Waiting for another adapter", f"None of {seen.wait.count:,} tasks waited for others' answers to end."),
+            )
+        if seen.waits["same_adapter"].seconds < _SHARE * case.total_s:
+            waited = seen.waits["same_adapter"].seconds
+            yield (
+                "hidden_wait",
+                RuledOut("Waiting behind other prompts", f"All tasks together waited {units.seconds(waited)} between slot and first pass."),
+            )
+        if seen.stalls.seconds < _SHARE * case.total_s:
+            yield (
+                "long_prefill",
+                RuledOut("Long prompts freezing other answers", f"Answers stood still for {units.seconds(seen.stalls.seconds)} in all."),
+            )
+    samples = case.collected.samples
+    if samples.count > 1 and not samples.stalled():
+        yield (
+            "long_prefill",
+            RuledOut(
+                "Long prompts freezing other answers",
+                f"In none of {samples.count:,} samples did the running answers get less than a fifth of their usual speed.",
+            ),
+        )
+
+
+def _cache(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    cache = case.prompt_cache
+    if cache.hit_rate is not None and cache.reread_s < _SHARE * max(case.total_s, 1e-9):
+        yield (
+            "prompt_cache",
+            RuledOut(
+                "Conversations read again",
+                f"{units.percent(cache.hit_rate)} of the prompt tokens were in the cache, and {cache.misses:,} conversations were read anew.",
+            ),
+        )
+    samples = case.collected.samples
+    if samples.count and samples.cache_max < 0.9:
+        yield "oversubscribed_cache", RuledOut("The KV cache is too small", f"It was {units.percent(samples.cache_max)} full at most.")
+    if case.metrics and case.metrics.count("vllm:num_preemptions_total") == 0:
+        yield "preemptions", RuledOut("Preemptions", "The metrics count none.")
+
+
+def _errors(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    totals = case.collected.totals
+    if totals.tasks and not totals.refused and not case.noticed("too_long").count:
+        yield (
+            "context_overflow",
+            RuledOut(
+                "Prompts longer than the context", f"None of {totals.tasks:,} was refused; the longest had {totals.prompt_max:,} tokens."
+            ),
+        )
+    if totals.tasks and not case.noticed("queue_full", "http_error").count:
+        yield "rejections", RuledOut("Requests turned away", "No line says so.")
