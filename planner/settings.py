@@ -62,9 +62,7 @@ if not SECRET_KEY:
 
 # Who may do what without being asked: "open" lets anybody sign up, "invitation" only who was invited, "private" also asks for a log-in
 # on every page, and "single" is one person's own machine, without a log-in.
-SITE_MODE = env_text("SITE_MODE", "open")
-if SITE_MODE not in {"open", "invitation", "private", "single"}:
-    raise ImproperlyConfigured(f"SITE_MODE={SITE_MODE!r}: give open, invitation, private or single.")
+SITE_MODE = env_choice("SITE_MODE", ("open", "invitation", "private", "single"))
 if SITE_MODE == "single" and not ONLY_THIS_MACHINE:
     raise ImproperlyConfigured(
         "SITE_MODE=single has no log-in, so it is for this machine only: leave ALLOWED_HOSTS out, or choose another mode."
@@ -246,6 +244,7 @@ LOGGING = {
         "django": {"handlers": [], "propagate": True},  # Django's own handlers would write each line once more
         # One line for each request is ours, with its status; these would add the address, which may be a secret, or a traceback.
         "django.request": {"level": "ERROR"},
+        "axes": {"level": "WARNING"},  # below that it tells of every log-in that went well
         "django.server": {"handlers": ["nowhere"], "propagate": False},
         "django.security.DisallowedHost": {"handlers": ["nowhere"], "propagate": False},
     },

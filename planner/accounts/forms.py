@@ -90,7 +90,7 @@ class ResetForm(PasswordResetForm):
 
     email = forms.EmailField(label="Mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "username"}))
 
-    def send_mail(self, subject_template_name: str, email_template_name: str, context: dict[str, Any], *rest: Any) -> None:  # noqa: ARG002 (Django's signature)
+    def send_mail(self, subject_template_name: str, email_template_name: str, context: dict[str, Any], *_: Any, **__: Any) -> None:  # noqa: ARG002 (Django's signature)
         mail.send("accounts/mail/reset.txt", to=context["email"], user=context["user"], uid=context["uid"], token=context["token"])
 
 

@@ -9,6 +9,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 # A plan's address may itself fill most of the line that a server reads: a longer one is kept in the session instead.
 _LONGEST_IN_ADDRESS: Final = 1_500
+# Nobody's address; a browser would not follow a redirect to a much longer one.
+_LONGEST: Final = 12_000
 _KEPT: Final = "onward"
 
 
@@ -32,8 +34,10 @@ def with_next(request: HttpRequest, path: str, wanted: str) -> str:
 def wanted_next(request: HttpRequest) -> str:
     """The page to go on to, "" where there is none or where it is not on this site."""
     wanted = request.POST.get("next") or request.GET.get("next") or request.session.get(_KEPT) or ""
-    safe = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None, require_https=request.is_secure())
-    return wanted if safe and wanted.startswith("/") else ""
+    # What stands before the query decides where it leads; the query may be longer than Django would look at.
+    path = wanted.partition("?")[0]
+    safe = path.startswith("/") and len(wanted) <= _LONGEST and url_has_allowed_host_and_scheme(path, allowed_hosts=None)
+    return wanted if safe else ""
 
 
 def forget_next(request: HttpRequest) -> None:

@@ -20,7 +20,11 @@ class SavedPlans(models.QuerySet["SavedPlan"]):
         return (
             self.alias(own=FilteredRelation("team__memberships", condition=Q(team__memberships__user=user)))
             .filter(Q(owner=user) | Q(own__isnull=False))
-            .annotate(role=Case(When(owner=user, then=Value(int(Role.OWNER))), default=F("own__role")))
+            .annotate(
+                role=Case(
+                    When(owner=user, then=Value(int(Role.OWNER))), default=F("own__role"), output_field=models.PositiveSmallIntegerField()
+                )
+            )
         )
 
     def edited_by(self, user: User) -> Self:
