@@ -213,6 +213,7 @@ def plan_json(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
             "apply": _steps(hand_over.apply),
             "verify": _steps(hand_over.verify),
             "undo": _steps(hand_over.undo),
+            "measure": _steps((hand_over.measure,))[0] if hand_over.measure else None,
             "expect": {
                 "bytes_per_request": plan.cache.request_bytes,
                 "bytes_reserved": plan.cache.reserved_bytes,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.core import units
-from planner.core.engines.contract import HandOver
+from planner.core.engines.contract import HandOver, Step
 from planner.core.headline import headline
 from planner.core.plan import MemoryLine, Plan, Speed
 from planner.core.reconcile import Reconciliation
@@ -51,6 +51,15 @@ def _felt(speed: Speed) -> Iterator[str]:
         yield f"  {speed.felt_source}"
 
 
+def _measuring(step: Step | None) -> Iterator[str]:
+    if step is None:
+        return
+    yield ""
+    yield "Measured speeds instead of estimates, as --prefill-rate and --decode-rate"
+    yield f"  {step.command}"
+    yield f"      {step.why} From what it prints: {step.expect}."
+
+
 def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
     answer = headline(plan)
     yield answer.text
@@ -86,6 +95,7 @@ def _lines(plan: Plan, hand_over: HandOver) -> Iterator[str]:
         yield f"  {units.counted(t.slots, 'slot'):>10}: {units.percent(t.wait_probability):>6} of turns wait, {units.seconds(t.mean_wait_seconds)} on average{chosen}"
     yield f"Queue: at most {plan.fit.max_queue:,}. {plan.fit.max_queue_why}"
     yield from _felt(plan.speed)
+    yield from _measuring(hand_over.measure)
     if plan.alternatives:
         yield ""
         yield "What would help"

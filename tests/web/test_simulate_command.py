@@ -186,7 +186,7 @@ def test_bad_hours_are_one_object_with_the_first_that_breaks_the_plan(run: Any) 
     assert result["first_broken"] == "ordinary"
     assert result["limits"] == {"pause": 0.001, "wait": 30.0}
     hours = {hour["code"]: hour for hour in result["hardships"]}
-    assert list(hours)[0] == "ordinary"
+    assert next(iter(hours)) == "ordinary"
     assert not hours["ordinary"]["survived"]
     assert hours["ordinary"]["breaches"][0].keys() == {"measure", "found", "limit", "message"}
     assert hours["together"].keys() >= {"title", "what", "ttft", "itl", "pause", "wait", "requests", "rejected", "failed", "preempted"}

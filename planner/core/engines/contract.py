@@ -137,7 +137,10 @@ class StartUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Everything an operator takes away. `remarks` are what the settings could not say: an option left out, a file to be added."""
+    """Everything an operator takes away. `remarks` are what the settings could not say: an option left out, a file to be added.
+
+    `measure` measures the speeds of a plan that had to estimate them (None: they are measured).
+    """
 
     settings: tuple[Setting, ...]
     command: str
@@ -147,6 +150,7 @@ class HandOver:
     undo: tuple[Step, ...]
     expect: Expectation
     remarks: tuple[Remark, ...] = ()
+    measure: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

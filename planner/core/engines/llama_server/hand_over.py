@@ -3,14 +3,14 @@
 from typing import Final
 
 from planner.core import units
-from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _measure, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Entry, Section, unit, variable
 from planner.core.engines.contract import Engine, Expectation, File, HandOver, Job, Setting, Step
 from planner.core.engines.llama_server.container import container
-from planner.core.engines.llama_server.endpoint import model_file, served_from_hub
+from planner.core.engines.llama_server.endpoint import gguf_format, model_file, served_from_hub
 from planner.core.engines.llama_server.preset import preset_file
 from planner.core.engines.llama_server.settings import given, settings
 from planner.core.plan import Plan, Remark
@@ -48,7 +48,15 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         undo=_steps.undo(DAEMON),
         expect=expect,
         remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+        measure=None if plan.speed.measured else _measure.llama_bench(plan, _bench_model(job, place), chosen),
     )
+
+
+def _bench_model(job: Job, place: Place) -> tuple[str, str]:
+    """How llama-bench is told the model."""
+    if served_from_hub(place):
+        return "-hf", ":".join(part for part in (place.hub_id, gguf_format(job)) if part)
+    return "-m", model_file(job, place)
 
 
 def _remarks(plan: Plan, job: Job, place: Place) -> tuple[Remark, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.core import units
-from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _measure, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
 from planner.core.engines._systemd import Command, Section, unit
@@ -43,6 +43,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         undo=_steps.undo(DAEMON),
         expect=expect,
         remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+        measure=None if plan.speed.measured else _measure.ollama_timings(plan, address=address, name=name),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from planner.core.engines import _adapters, _arguments, _reachable, _reasons, _shell, _steps, _unit
+from planner.core.engines import _adapters, _arguments, _measure, _reachable, _reasons, _shell, _steps, _unit
 from planner.core.engines._env_file import Variable, env_file
 from planner.core.engines._pack import Service, pack
 from planner.core.engines._place import Place, read_place
@@ -47,6 +47,7 @@ def hand_over(plan: Plan, job: Job, engine: Engine, *, origin: str = "") -> Hand
         undo=_steps.undo(DAEMON),
         expect=expect,
         remarks=(*given(job).remarks, *_remarks(plan, job, place)),
+        measure=None if plan.speed.measured else _measure.vllm_bench(plan, address=address, name=place.name, tokenizer=place.model),
     )
 
 
