@@ -31,6 +31,10 @@ class Style:
     build: Build = "b11434"
     envelope: Envelope = "default"
 
+    def __post_init__(self) -> None:
+        if self.envelope == "jsonl" and not self.one_line_summaries:
+            raise ValueError("--log-jsonl came after summaries had become single lines")
+
     @property
     def one_line_summaries(self) -> bool:
         return self.build in {"b9873", "b11434"}
@@ -95,7 +99,7 @@ class _Writer:
 
     def bare(self, at_s: float, message: str) -> None:
         """A further line of a message: no prefix of the server's own."""
-        envelope = self.style.envelope if self.style.envelope in {"journald", "docker", "jsonl"} else "no prefix"
+        envelope = self.style.envelope if self.style.envelope in {"journald", "docker"} else "no prefix"
         self.lines.append(_ENVELOPES[envelope](at_s, "I", "", message))
 
     def slot(self, at_s: float, function: str, job: Job, message: str, *, task: int | None = None, level: str = "I") -> None:
@@ -106,9 +110,9 @@ class _Writer:
         scheduler = self.account.schedule.scheduler
         slots, context = scheduler.slots, scheduler.context_tokens
         if self.style.build == "b11434":
-            self.line(0.003243, _srv("llama_server", "initializing ..."))
-            self.line(0.005178, _line("cmn", "common_param", "common_params_print_info: verbosity = 3 (adjust with the `-lv N` CLI arg)"))
-        self.line(0.011792, _srv("load_model", "loading model 'model.gguf'"))
+            self.line(0.0, _srv("llama_server", "initializing ..."))
+            self.line(0.0, _line("cmn", "common_param", "common_params_print_info: verbosity = 3 (adjust with the `-lv N` CLI arg)"))
+        self.line(0.0, _srv("load_model", "loading model 'model.gguf'"))
         if self.style.one_line_summaries:
             self.line(1.466176, _srv("load_model", f"initializing, n_slots = {slots}, n_ctx_slot = {context}, kv_unified = 'false'"))
             owner = "llama_server" if self.style.build == "b11434" else "init"
@@ -205,8 +209,6 @@ class _Writer:
         if self.style.one_line_summaries:
             for line in lines:
                 self.slot(at_s, "print_timings", job, line)
-        elif self.style.envelope == "jsonl":
-            self.slot(at_s, "print_timings", job, "\n".join(["", *lines]))
         else:
             self.slot(at_s, "print_timings", job, "")
             for line in lines:

@@ -66,7 +66,7 @@ class Overlap:
 
 @dataclass(slots=True, kw_only=True)
 class Truth:
-    """One task. Times are on the log's clock, which starts with the server.
+    """One task. Times are on the log's clock, which starts with its first line.
 
     After the launch a task may wait for its first pass: `other_adapter_s` while other adapters' slots are served,
     `same_adapter_s` while prompts before it fill the batch. From the first pass to the last token, the seconds are what it would

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.core.logs.reading import read
+from planner.core.logs.record import Task
 from tests.log_writer import Build, Envelope, Style, Written, clock, write
 from tests.schedules import DAY_S, random_schedule, the_case
 
@@ -101,15 +103,39 @@ def test_progress_is_printed_once_a_pass_and_once_in_three_seconds(day: Written)
     assert all(b - a >= 2.999999 for printed in times.values() for a, b in pairwise(printed))
 
 
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("envelope", ENVELOPES)
-def test_every_envelope_carries_the_same_lines(build: Build, envelope: Envelope) -> None:
-    plain = write(random_schedule(30), Style(build, "no prefix")).text.splitlines()
-    wrapped = write(random_schedule(30), Style(build, envelope)).text.splitlines()
-    if envelope == "jsonl":
-        wrapped = [line for entry in wrapped for line in json.loads(entry)["msg"].removesuffix("\n").split("\n")]
+STYLES = [Style(build, envelope) for build in BUILDS for envelope in ENVELOPES if envelope != "jsonl" or build in {"b9873", "b11434"}]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: f"{style.build}, {style.envelope}")
+def test_every_envelope_carries_the_same_lines(style: Style) -> None:
+    plain = write(random_schedule(30), Style(style.build, "no prefix")).text.splitlines()
+    wrapped = write(random_schedule(30), style).text.splitlines()
+    if style.envelope == "jsonl":
+        wrapped = [json.loads(entry)["msg"].removesuffix("\n") for entry in wrapped]
     assert len(wrapped) == len(plain)
     assert all(line.endswith(message) for line, message in zip(wrapped, plain, strict=True))
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: f"{style.build}, {style.envelope}")
+def test_what_was_written_is_read_again(style: Style) -> None:
+    written = write(random_schedule(35), style)
+    found = read([written.text.encode()])
+    tasks = {task.number: task for task in found if isinstance(task, Task)}
+    assert (found.facts.engine, found.counts.unparsed_lines, found.counts.other_lines) == ("llama-server", 0, 0)
+    assert len(tasks) == len(written.truths)
+    for truth in written.truths:
+        task = tasks[truth.number]
+        assert (task.ending, task.slot) == ("finished", truth.slot)
+        assert (task.prompt_tokens, task.computed_tokens, task.output_tokens) == (
+            truth.prompt_tokens,
+            truth.computed_tokens,
+            truth.output_tokens,
+        )
+        assert task.prefill_s == pytest.approx(truth.first_token_s - truth.started_s, abs=1e-5)
+        assert task.generate_s == pytest.approx(truth.ended_s - truth.first_token_s, abs=1e-5)
+        if style.build in {"b9873", "b11434"} and style.envelope not in {"no timestamps", "no prefix"}:
+            assert task.launched_s == pytest.approx(truth.launched_s, abs=1e-5)
+            assert task.started_s == pytest.approx(truth.started_s, abs=2e-5)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from planner.core.logs.axis import Axis
@@ -23,7 +24,9 @@ _ACCESS: Final = re.compile(
 _STAMP: Final = re.compile(rb"time=(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,6})?")
 _DURATION: Final = re.compile(rb"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|\xc2\xb5s|us|ns)")
 _UNITS_S: Final = {b"h": 3600.0, b"m": 60.0, b"s": 1.0, b"ms": 1e-3, b"\xc2\xb5s": 1e-6, b"us": 1e-6, b"ns": 1e-9}
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - its lines say the machine's own time
+# A line of its own begins so where nothing stands before it.
+_BARE_STARTS: Final = b"[t"
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - likewise
 
 # What asks a model for something (server/routes.go).
 _WORK: Final = frozenset({
@@ -121,7 +124,7 @@ class _Ollama:
 
     def _at(self, block: bytes, start: int, own: Callable[[], float | None]) -> float | None:
         """By the clock of what wrote the log down, as the child's lines have only that; else by the line's own."""
-        clock_s = wall_clock_s(block, start)
+        clock_s = None if block[start] in _BARE_STARTS else wall_clock_s(block, start)
         if clock_s is None:
             clock_s = own()
         if clock_s is not None:
@@ -232,13 +235,17 @@ def _duration_s(printed: bytes) -> float | None:
 
 def _seconds(found: re.Match[bytes]) -> float | None:
     """None for a date that does not exist."""
-    year, month, day, hour, minute, second = (int(found[group]) for group in range(1, 7))
+    day_s = _day_s(found[1], found[2], found[3])
+    fraction = found[7] if found.re is _STAMP else None
+    return None if day_s is None else day_s + int(found[4]) * 3_600 + int(found[5]) * 60 + int(found[6]) + float(fraction or 0)
+
+
+@lru_cache(maxsize=64)
+def _day_s(year: bytes, month: bytes, day: bytes) -> float | None:
     try:
-        moment = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - its lines say the machine's own time
+        return (datetime(int(year), int(month), int(day)) - _EPOCH).total_seconds()  # noqa: DTZ001 - its lines say the machine's own time
     except ValueError:
         return None
-    fraction = found[7] if found.re is _STAMP else None
-    return (moment - _EPOCH).total_seconds() + float(fraction or 0)
 
 
 class _Format:

@@ -25,6 +25,12 @@ _STEP: Final = re.compile(
 )
 _ACCESS: Final = re.compile(rb"\"(GET|POST|HEAD|PUT|DELETE|OPTIONS|PATCH) [^\n\"]{1,4000} HTTP/1\.[01]\\?\" (\d{3})\b")
 _LONGEST_ACCESS: Final = 4_200
+# An answer that did not fail is not looked at: nearly every line of a busy server is one.
+_FAILED_ANSWERS: Final = tuple(
+    b"HTTP/1.%d%s %d" % (minor, quote, hundreds) for minor in (0, 1) for quote in (b'"', b'\\"') for hundreds in (4, 5)
+)
+_STATUS_ENDS: Final = len(b'HTTP/1.1\\" 503')
+_UNAVAILABLE: Final = 503
 _CUMULATIVE: Final = re.compile(rb"total(?:_num)?_cumulative_preemption(?:_cnt)?=(\d{1,12})")
 _TRIED: Final = re.compile(rb"out of memory\. Tried to allocate (\d{1,9}(?:\.\d{1,4})?) ([GMK])iB")
 _ASKED: Final = re.compile(
@@ -57,7 +63,7 @@ class _Vllm:
         self._told: tuple[str, float | None, float | None] | None = None
         always = (
             Rule(b"Avg prompt throughput: ", self._periodic),
-            Rule(b" HTTP/1.", self._access),
+            *(Rule(anchor, self._failed_answer) for anchor in _FAILED_ANSWERS),
             Rule(b": Iteration(", self._step),
             Rule(b"is preempted by PreemptionMode", self._preempted),
             Rule(b"out of memory. Tried ", self._out_of_memory),
@@ -191,16 +197,16 @@ class _Vllm:
             )
         )
 
-    def _access(self, block: bytes, start: int, at: int) -> None:
-        """An answer's status. Only what asks for work counts: a probe for a page that is not there says nothing of the server."""
-        found = _ACCESS.search(block, max(start, at - _LONGEST_ACCESS))
-        if not found or found.start() > at:
+    def _failed_answer(self, block: bytes, start: int, at: int) -> None:
+        """Only what asks for work counts: a probe for a page that is not there says nothing of the server."""
+        found = _ACCESS.search(block, max(start, at - _LONGEST_ACCESS), at + _STATUS_ENDS)
+        if not found:
             self._log.not_understood(block, start)
             return
-        status = int(found[2])
-        if status < 400 or found[1] != b"POST":
+        if found[1] != b"POST":
             return
-        full = status == 503 and "max_num_queued_reqs" in self._log.facts.values
+        status = int(found[2])
+        full = status == _UNAVAILABLE and "max_num_queued_reqs" in self._log.facts.values
         self._log.put(
             Notice(code="queue_full" if full else "http_error", line=self._log.line, at_s=self._at(block, start, at), value=float(status))
         )
