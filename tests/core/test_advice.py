@@ -1,0 +1,193 @@
+"""Settings chosen by simulation: the passes, the queue, the slots and what people feel, each against the plan's own load."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.answer import answer
+from planner.core.advice import advised
+from planner.core.advice.rehearsal import rehearsal
+from planner.core.draft import Draft, batch_choices
+from planner.core.engines import engines
+from planner.core.plan import Plan
+from planner.core.planning import choose_engine, make_plan
+from planner.core.request import read_request
+from planner.core.simulated import with_batch
+from planner.sources import find_model
+
+# A machine as slow as a production server of 2026 that was measured: 800 tokens/s of prefill, 52 of decode.
+SLOW = {"prefill_rate": 800, "decode_rate": 52, "users": 8, "prompt_tokens": 3000, "output_tokens": 300, "think_seconds": 60}
+ENGINES = ["vllm", "llama-server", "ollama"]
+
+
+def planned(**inputs: Any) -> Plan:
+    return answer(read_request({"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "engine": "llama-server", **inputs}), hub=None).plan
+
+
+def drafted(**inputs: Any) -> tuple[Draft, Any]:
+    request = read_request({"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "engine": "llama-server", **inputs})
+    source = find_model(request, None)
+    return choose_engine(request, source)[0], source
+
+
+def why(plan: Plan, flag: str) -> str:
+
+    handed = make_plan(plan.request, find_model(plan.request, None))[1]
+    return next(setting.why for setting in handed.settings if (setting.flag or setting.env) == flag)
+
+
+def test_long_prompts_on_a_slow_machine_get_the_largest_passes_that_keep_the_pause() -> None:
+    draft, source = drafted(**SLOW)
+    tried = rehearsal(draft, source)
+    pauses = {tokens: tried.run(with_batch(tried.server, tokens)).everyone.pause.p95 for tokens in batch_choices(draft.engine, draft.job)}
+    chosen = advised(draft, source).job.batch_tokens
+    assert pauses[chosen] <= 1.0
+    assert all(pause > 1.0 for tokens, pause in pauses.items() if tokens > chosen)
+
+
+def test_the_reason_has_the_figures_of_both_and_what_it_costs_the_first_token() -> None:
+    plan = planned(**SLOW)
+    assert plan.engine.batch_tokens < 2048
+    text = plan.engine.batch_tokens_why
+    assert text.startswith(f"Simulated: with passes of {plan.engine.batch_tokens:,} prompt tokens the longest pause is at most ")
+    assert "with 2,048 it would be " in text
+    assert ", instead of " in text
+    assert why(plan, "--batch-size") == text
+
+
+def test_nobody_else_to_wait_means_the_largest_passes() -> None:
+    assert planned(**{**SLOW, "users": 1}).engine.batch_tokens == 2048
+
+
+def test_short_prompts_may_take_larger_passes_than_the_closed_form_allows() -> None:
+    short = {**SLOW, "prompt_tokens": 100}
+    assert drafted(**short)[0].job.batch_tokens == 512
+    assert planned(**short).engine.batch_tokens == 2048
+
+
+def test_where_no_passes_keep_the_pause_the_ones_that_help_are_taken() -> None:
+    plan = planned(**{**SLOW, "decode_rate": 0.5, "pause_target": 0.1})
+    assert "no choice keeps the longest pause within your limit of 0.1 s" in plan.engine.batch_tokens_why
+
+
+def test_a_command_line_is_what_runs_and_what_is_felt() -> None:
+    chosen, stated = planned(**SLOW), planned(**SLOW, engine_args="-b 2048")
+    assert stated.speed.pause_seconds.p95 > 2 * chosen.speed.pause_seconds.p95
+    assert "The plan would take" in why(stated, "--batch-size")
+
+
+def test_ollama_has_no_passes_to_choose() -> None:
+    assert planned(**{**SLOW, "engine": "ollama", "pause_target": 0.1}).engine.batch_tokens == 512
+
+
+def test_larger_passes_never_cost_a_conversation() -> None:
+    for model in ("Qwen/Qwen3-8B", "google/gemma-3-27b-it", "openai/gpt-oss-20b"):
+        request = read_request({"model": model, "device": "rtx-5090", "engine": "vllm", "pause_target": 0.3, "users": 30})
+        source = find_model(request, None)
+        draft = choose_engine(request, source)[0]
+        assert advised(draft, source).capacity.slots >= draft.capacity.slots
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"device": None, "ram": "16GiB", "weights_quant": "Q4_K_M"}, "Not simulated: the speeds are not known."),
+        (
+            {"device": None, "gpu_memory": "2GiB", "ram": "2GiB", "prefill_rate": 500, "decode_rate": 20},
+            "Not simulated: not one request fits.",
+        ),
+        ({"users": 5000}, "Not simulated: more than 1,000 users take longer than a page may."),
+    ],
+)
+def test_what_cannot_be_tried_keeps_the_closed_form_and_says_so(inputs: dict[str, Any], reason: str) -> None:
+    draft, source = drafted(**inputs)
+    kept = advised(draft, source)
+    assert kept.batch_why.startswith(f"{draft.batch_why} {reason}")
+    assert (kept.fit, kept.speed, kept.job) == (draft.fit, draft.speed, draft.job)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_people_feel_is_filled_and_has_a_range_where_speeds_are_estimated(engine: str) -> None:
+    speed = planned(engine=engine).speed
+    assert speed.felt_source.startswith("Simulated at estimated speeds")
+    for name in ("ttft_seconds", "itl_seconds", "pause_seconds"):
+        middle, low, high = (getattr(each, name) for each in (speed, speed.fastest, speed.slowest))
+        for share in ("p50", "p95", "p99", "max"):
+            assert getattr(low, share) <= getattr(middle, share) <= getattr(high, share)
+        assert middle.p50 <= middle.p95 <= middle.p99 <= middle.max
+    known = planned(engine=engine, prefill_rate=3000, decode_rate=60).speed
+    assert known.felt_source.startswith("Simulated: ")
+    assert known.fastest is known.slowest is None
+
+
+def test_lengths_that_were_assumed_are_said() -> None:
+    said = {remark.code for remark in planned().remarks}
+    assert {"prompt_tokens_assumed", "output_tokens_assumed"} <= said
+    given = {remark.code for remark in planned(**SLOW).remarks}
+    assert not {"prompt_tokens_assumed", "output_tokens_assumed"} & given
+
+
+def test_an_assumed_answer_takes_the_seconds_of_the_workload() -> None:
+    """A generation among those in flight lasts what the request says, so the simulated load is the one of the queueing formulas."""
+    draft, source = drafted(generate_seconds=12, turn_seconds=90)
+    run = rehearsal(draft, source).run()
+    assert run.slots_busy == pytest.approx(draft.load.in_flight_mean, rel=0.25)
+
+
+def test_slots_that_overfill_the_cache_are_counted_and_the_most_without_is_named() -> None:
+    plan = planned(engine="vllm", slots=40, users=60, prompt_tokens=4000, output_tokens=400, think_seconds=20)
+    assert plan.fit.preemptions > 0
+    assert "is the most without" in plan.fit.preemptions_why
+    assert plan.fit.preemptions_why in why(plan, "--max-num-seqs")
+    assert "slots_preempt" in {remark.code for remark in plan.remarks}
+
+
+def test_slots_within_memory_push_nobody_out() -> None:
+    plan = planned(engine="vllm")
+    assert plan.fit.preemptions == 0
+    assert "pushed out of the cache" in why(plan, "--max-num-seqs")
+
+
+def test_private_slots_have_nothing_to_push_out() -> None:
+    assert planned().fit.preemptions is None
+
+
+def test_a_queue_that_lets_people_wait_too_long_is_shortened() -> None:
+    crowded = {**SLOW, "users": 60, "slots": 2, "patience": 60}
+    draft, source = drafted(**crowded)
+    kept = advised(draft, source).fit
+    assert 1 <= kept.max_queue < draft.fit.max_queue
+    assert f"with {kept.max_queue:,} in the queue" in kept.max_queue_why
+
+
+def test_a_queue_is_left_alone_where_a_shorter_one_helps_little() -> None:
+    hopeless = {**SLOW, "users": 60, "slots": 1, "patience": 0.5}
+    draft, source = drafted(**hopeless)
+    kept = advised(draft, source).fit
+    assert kept.max_queue == draft.fit.max_queue
+    assert "waits at most" in kept.max_queue_why
+
+
+ASKED = st.fixed_dictionaries(
+    {
+        "engine": st.sampled_from(ENGINES),
+        "users": st.integers(1, 200),
+        "slots": st.integers(0, 12),
+        "patience": st.floats(1, 120),
+        "prompt_tokens": st.none() | st.integers(1, 6000),
+        "pause_target": st.floats(0.05, 3),
+    }
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(asked=ASKED)
+def test_the_same_request_is_the_same_plan_and_its_queue_never_longer_than_people(asked: dict[str, Any]) -> None:
+    draft, source = drafted(**asked)
+    first, second = advised(draft, source), advised(draft, source)
+    assert first == second
+    assert 1 <= first.fit.max_queue <= max(1, asked["users"] - first.fit.slots)
+    assert first.fit.max_queue <= draft.fit.max_queue
+    assert first.job.batch_tokens in batch_choices(engines()[asked["engine"]], draft.job)
