@@ -7,16 +7,17 @@ from typing import Final
 from planner.core.diagnosing.calibration import query
 from planner.core.diagnosing.calls import Calls
 from planner.core.diagnosing.case import Case
-from planner.core.diagnosing.collecting import Collected, Log, Noticed, collect
+from planner.core.diagnosing.collecting import Collected, Log, collect
 from planner.core.diagnosing.diagnosis import Breakdown, Diagnosis, PromptCache, Rates, Spread, WaitCause
 from planner.core.diagnosing.findings import findings
 from planner.core.diagnosing.findings.preemptions import preempted
-from planner.core.diagnosing.metrics import Metrics
 from planner.core.diagnosing.rates import Given, micro_batch, rates_of
 from planner.core.diagnosing.replaying import Replayer
 from planner.core.diagnosing.ruled_out import ruled_out
 from planner.core.diagnosing.what_if import what_if
 from planner.core.errors import InputError
+from planner.core.logs.metrics import Histogram, Metrics
+from planner.core.logs.vmstat import Vmstat
 from planner.core.plan import Remark
 from planner.core.simulation import Scheduler
 from planner.core.simulation.loop import LONG_PREFILL
@@ -29,7 +30,7 @@ _LEAST_TASKS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`long_prefill` only sorts tables: a stall is found from its effect. `swapped` is what a vmstat run beside the log showed.
+    """`long_prefill` only sorts tables: a stall is found from its effect. `metrics` and `vmstat` are what was taken beside the log.
 
     `tries` replays the log under other settings: off where only the figures are wanted.
     """
@@ -38,7 +39,7 @@ class Options:
     given: Given = field(default_factory=Given)
     calls: Calls | None = None
     metrics: Metrics | None = None
-    swapped: Noticed | None = None
+    vmstat: Vmstat | None = None
     tries: bool = True
 
 
@@ -53,7 +54,7 @@ def diagnose(log: Log, options: Options = Options()) -> Diagnosis:
     span = case.span_s
     sampled = _sampled_spreads(options.metrics)
     lanes = tuple(task.lane for task in seen.stretch.tasks())
-    counted = options.metrics.count("vllm:request_success_total") if options.metrics and not totals.tasks else None
+    counted = options.metrics.finished if options.metrics and not totals.tasks else None
     return Diagnosis(
         facts=log.facts,
         counts=log.counts,
@@ -79,7 +80,7 @@ def diagnose(log: Log, options: Options = Options()) -> Diagnosis:
         waits=tuple(_waits(found)),
         prompt_cache=case.prompt_cache,
         preemptions=preempted(case),
-        rejections=case.noticed("queue_full").count,
+        rejections=case.noticed("queue_full").count or (options.metrics.rejections or 0 if options.metrics else 0),
         groups=seen.groups.figures(),
         purposes=found.joined.purposes() if found.joined else (),
         findings=all_found,
@@ -111,7 +112,7 @@ def _case(log: Log, found: Collected, rates: Rates, options: Options) -> Case:
         long_prefill=options.long_prefill,
         metrics=options.metrics,
         replayer=_replayer(log, found, rates, span) if options.tries else None,
-        swapped=options.swapped,
+        vmstat=options.vmstat,
     )
 
 
@@ -144,8 +145,8 @@ def _replayer(log: Log, found: Collected, rates: Rates, span: float | None) -> R
 def _prompt_cache(found: Collected, metrics: Metrics | None) -> PromptCache:
     totals, seen = found.totals, found.observed
     hit = totals.cached_tokens / totals.prompt_tokens if totals.prompt_tokens else found.samples.hit_share
-    if metrics and not totals.tasks and (asked := metrics.values.get("vllm:prefix_cache_queries_total")):
-        hit = metrics.values.get("vllm:prefix_cache_hits_total", 0.0) / asked
+    if metrics and not totals.tasks and metrics.prefix_hit_share is not None:
+        hit = metrics.prefix_hit_share
     return PromptCache(hit, seen.rereads.count, seen.reread_tokens, seen.rereads.seconds)
 
 
@@ -167,11 +168,14 @@ def _part(part: float, whole: float | None) -> float | None:
 def _sampled_spreads(metrics: Metrics | None) -> dict[str, Spread | None]:
     if metrics is None:
         return {}
-    return {
-        "ttft": metrics.spread("vllm:time_to_first_token_seconds"),
-        "itl": metrics.spread("vllm:inter_token_latency_seconds"),
-        "wait": metrics.spread("vllm:request_queue_time_seconds"),
-    }
+    return {"ttft": _spread(metrics.ttft), "itl": _spread(metrics.itl), "wait": _spread(metrics.queue_time)}
+
+
+def _spread(histogram: Histogram | None) -> Spread | None:
+    """Quantiles between the bounds of a histogram's buckets; the largest is the bound that no value exceeds, as far as there is one."""
+    shares = [histogram.quantile(share) for share in (0.5, 0.9, 0.95, 1.0)] if histogram else []
+    found = [value for value in shares if value is not None]
+    return Spread(histogram.count, *found) if histogram and len(found) == len(shares) == 4 else None
 
 
 def _warnings(log: Log, found: Collected, case: Case) -> Iterator[Remark]:
@@ -192,8 +196,12 @@ def _warnings(log: Log, found: Collected, case: Case) -> Iterator[Remark]:
     if found.samples.count and not totals.tasks:
         yield Remark(
             "no_tasks",
-            "vLLM's log has a line every few seconds and none for a request: tasks, waits and the breakdown are not in it. Give --metrics with what "
-            "the server answers at /metrics.",
+            "This log has a line every few seconds and none for a request: who ran beside whom and the breakdown are not in it."
+            + (
+                ""
+                if case.metrics
+                else " Give --metrics with what the server answers at /metrics: it has the times to first token and the gaps."
+            ),
         )
     if counts.unparsed_lines:
         yield Remark(

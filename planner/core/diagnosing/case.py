@@ -7,9 +7,10 @@ from typing import Final
 from planner.core import units
 from planner.core.diagnosing.collecting import Collected, Noticed
 from planner.core.diagnosing.diagnosis import Breakdown, Example, PromptCache, Rates, Severity
-from planner.core.diagnosing.metrics import Metrics
 from planner.core.diagnosing.replaying import Replayer
+from planner.core.logs.metrics import Metrics
 from planner.core.logs.record import Facts
+from planner.core.logs.vmstat import Vmstat
 
 # From these shares of everybody's seconds on, a cause matters much, or at all.
 _HIGH: Final = 0.15
@@ -19,7 +20,7 @@ _NOTHING: Final = Noticed()
 
 @dataclass(frozen=True)
 class Case:
-    """One log. `vmstat` are what a `vmstat` run beside it said."""
+    """One log, and what was given beside it."""
 
     facts: Facts
     collected: Collected
@@ -30,7 +31,7 @@ class Case:
     long_prefill: int
     metrics: Metrics | None = None
     replayer: Replayer | None = None
-    swapped: Noticed | None = None
+    vmstat: Vmstat | None = None
 
     @property
     def engine(self) -> str:

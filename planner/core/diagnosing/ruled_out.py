@@ -11,7 +11,8 @@ from planner.core.diagnosing.diagnosis import Finding, RuledOut
 _TOGETHER: Final = 0.05
 _BUSY: Final = 0.5
 _SHARE: Final = 0.02
-_LONG_CONTEXT: Final = 0.3
+# With the longest prompt an answer still has this share of its speed.
+_STILL_FAST: Final = 0.7
 
 
 def ruled_out(case: Case, found: tuple[Finding, ...]) -> tuple[RuledOut, ...]:
@@ -25,6 +26,7 @@ def _checked(case: Case) -> Iterator[tuple[str, RuledOut]]:
     yield from _speed(case)
     yield from _waits(case)
     yield from _cache(case)
+    yield from _machine(case)
     yield from _errors(case)
 
 
@@ -47,16 +49,14 @@ def _speed(case: Case) -> Iterator[tuple[str, RuledOut]]:
     cost, own = case.rates.cost, case.collected.observed.own
     if cost is None or not own.steps:
         return
-    mean = own.context / own.steps
-    slower = mean * cost.cached_token_s / (cost.step_s + mean * cost.cached_token_s)
-    if slower < _LONG_CONTEXT and case.rates.decode:
-        longest = case.collected.totals.prompt_max
-        at_longest = 1 / (cost.step_s + longest * cost.cached_token_s)
+    longest = case.collected.totals.prompt_max
+    first, last = 1 / cost.step_seconds(1), 1 / (cost.step_seconds(1) + longest * cost.cached_token_s)
+    if last >= _STILL_FAST * first:
         yield (
             "long_contexts",
             RuledOut(
                 "Long contexts slow the answers down",
-                f"Alone, an answer comes at {1 / cost.step_seconds(1):.1f} tokens/s at the beginning of a conversation and at {at_longest:.1f} at {longest:,} tokens.",
+                f"Alone, an answer comes at {first:.1f} tokens/s at the beginning of a conversation and at {last:.1f} after {longest:,} tokens.",
             ),
         )
 
@@ -104,8 +104,13 @@ def _cache(case: Case) -> Iterator[tuple[str, RuledOut]]:
     samples = case.collected.samples
     if samples.count and samples.cache_max < 0.9:
         yield "oversubscribed_cache", RuledOut("The KV cache is too small", f"It was {units.percent(samples.cache_max)} full at most.")
-    if case.metrics and case.metrics.count("vllm:num_preemptions_total") == 0:
+    if case.metrics and case.metrics.preemptions == 0:
         yield "preemptions", RuledOut("Preemptions", "The metrics count none.")
+
+
+def _machine(case: Case) -> Iterator[tuple[str, RuledOut]]:
+    if case.vmstat is not None and not case.vmstat.swapping:
+        yield "swapping", RuledOut("Swapping", f"None of {units.counted(case.vmstat.lines, 'line')} of vmstat shows any.")
 
 
 def _errors(case: Case) -> Iterator[tuple[str, RuledOut]]:

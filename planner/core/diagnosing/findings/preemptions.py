@@ -12,7 +12,7 @@ _LONG_GAP_S: Final = 1.0
 
 def preempted(case: Case) -> int | None:
     """How often, from the metrics, the samples or the lines; None where nothing says so."""
-    if case.metrics and (count := case.metrics.count("vllm:num_preemptions_total")) is not None:
+    if case.metrics and (count := case.metrics.preemptions) is not None:
         return count
     noticed = case.noticed("preempted").count
     samples = case.collected.samples.preemptions
@@ -24,8 +24,8 @@ def _look(case: Case) -> Finding | None:
     if not count:
         return None
     samples, metrics = case.collected.samples, case.metrics
-    gaps = metrics.above("vllm:inter_token_latency_seconds", _LONG_GAP_S) if metrics else 0
-    requests = metrics.count("vllm:request_generation_tokens_count") if metrics else None
+    gaps = metrics.itl.above(_LONG_GAP_S) if metrics and metrics.itl else 0
+    requests = metrics.finished if metrics else None
     tokens = case.whole("kv_cache_tokens")
     running = samples.running_max
     fewer = max(1, running - 1 - running // 4)

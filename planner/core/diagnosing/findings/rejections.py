@@ -29,7 +29,7 @@ def _look(case: Case) -> Finding | None:
 
 
 def _from_metrics(case: Case) -> int:
-    return (case.metrics.count("vllm:admission_rejections_total") or 0) if case.metrics else 0
+    return (case.metrics.rejections or 0) if case.metrics else 0
 
 
 FINDING = _look

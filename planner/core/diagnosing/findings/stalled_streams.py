@@ -19,7 +19,7 @@ def _look(case: Case) -> Finding | None:
     if not stalled or preempted(case):
         return None
     usual = samples.usual_rate
-    gaps = metrics.above("vllm:inter_token_latency_seconds", _LONG_GAP_S) if metrics else None
+    gaps = metrics.itl.above(_LONG_GAP_S) if metrics and metrics.itl else None
     told = f"; {units.counted(gaps, 'gap')} between tokens of {_LONG_GAP_S:g} s and more by its metrics" if gaps else ""
     batch = case.whole("max_num_batched_tokens") or _DEFAULT_BATCH
     smaller = max(_SMALLEST, batch // 4)
