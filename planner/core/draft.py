@@ -144,7 +144,7 @@ def _arguments(text: str) -> tuple[str, ...]:
     return words
 
 
-def _own_context(request: PlanRequest, shape: ModelShape) -> PlanRequest:
+def own_context(request: PlanRequest, shape: ModelShape) -> PlanRequest:
     """The request with the model's own context where that is shorter than the default and none was asked for.
 
     Raises InputError for one that was asked for and is longer than the model's.
@@ -226,7 +226,7 @@ def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job, spill
         weights=job.weights,
         shape=source.shape,
         active_parameters=source.parameters.active if source.parameters else None,
-        cache_bytes_at_context=engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2))),
+        cache_bytes_at_context=_half_context_bytes(engine, job),
         prompt_tokens=request.prompt_tokens or min(_PROMPT_TOKENS, job.context_tokens),
         node=job.node,
         engine=engine.name,
@@ -235,21 +235,31 @@ def _rates(request: PlanRequest, source: Source, engine: Engine, job: Job, spill
     )
 
 
+def _half_context_bytes(engine: Engine, job: Job) -> int:
+    """The cache of the conversation that speeds are for."""
+    return engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2)))
+
+
+def decode_step(planned: Outline | Draft, slots: int) -> Figure | None:
+    """Seconds of a decode step for as many as are in flight on average, in conversations half full, on `slots` slots."""
+    job = planned.job
+    return speeds.step_seconds(
+        batch=max(1, min(round(planned.load.in_flight_mean), slots)),
+        weights=job.weights,
+        cache_bytes_at_context=_half_context_bytes(planned.engine, job),
+        node=job.node,
+        engine=planned.engine.name,
+        tensor_parallel=job.tensor_parallel,
+        measured_rate=planned.request.decode_rate,
+        spill=planned.spill,
+    )
+
+
 def _felt(request: PlanRequest, chosen: Draft) -> Speed:
     """The gaps and pauses people will notice, where prompt lengths were given."""
     if request.prompt_tokens is None:
         return chosen.speed
-    job = chosen.job
-    step = speeds.step_seconds(
-        batch=max(1, min(round(chosen.load.in_flight_mean), chosen.fit.slots)),
-        weights=job.weights,
-        cache_bytes_at_context=chosen.engine.request_bytes(replace(job, context_tokens=max(1, job.context_tokens // 2))),
-        node=job.node,
-        engine=chosen.engine.name,
-        tensor_parallel=job.tensor_parallel,
-        measured_rate=request.decode_rate,
-        spill=chosen.spill,
-    )
+    job, step = chosen.job, decode_step(chosen, chosen.fit.slots)
     return speeds.felt(
         chosen.speed,
         load=chosen.load,
@@ -266,7 +276,7 @@ def outline(request: PlanRequest, source: Source, engine: Engine, *, pass_tokens
 
     Raises InputError where the engine cannot run it at all.
     """
-    request = _own_context(request, source.shape)
+    request = own_context(request, source.shape)
     job = _job(request, source, engine, machine(request))
     engine.check(job)
     spill = engine.spilled(job, 1)

@@ -22,6 +22,13 @@ from planner.core.weights import GGUF_ONLY, Weights
 FEW_IN_FLIGHT: Final = 4
 
 
+def needs_no_engine(request: PlanRequest) -> None:
+    """Raises InputError where the request says something that only one engine can be told, and not which."""
+    if request.engine == "auto" and (request.engine_args or request.engine_version):
+        what = "A command line" if request.engine_args else "A version"
+        raise InputError(f"{what} belongs to one engine: say which, for example --engine llama-server.", field="engine")
+
+
 def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
     """The draft of the engine to plan for, and why this one.
 
@@ -31,9 +38,7 @@ def choose_engine(request: PlanRequest, source: Source) -> tuple[Draft, str]:
     known = engines()
     if request.engine != "auto":
         return draft(request, source, known[request.engine]), f"You chose {known[request.engine].title}."
-    if request.engine_args or request.engine_version:
-        what = "A command line" if request.engine_args else "A version"
-        raise InputError(f"{what} belongs to one engine: say which, for example --engine llama-server.", field="engine")
+    needs_no_engine(request)
     fallback = draft(request, source, known["llama-server"])
     flight = fallback.load.in_flight_p95
     many = f"{flight} requests are in flight at the 95th percentile"

@@ -10,10 +10,10 @@ from typing import Final
 
 from planner.core.catalog import checkpoints, machines
 from planner.core.catalog.checkpoints import CatalogModel, close_models, model, models
-from planner.core.catalog.machines import cpu_device, custom_device, device, devices, parse_machine, parse_machines
+from planner.core.catalog.machines import MAX_COUNT, cpu_device, custom_device, device, devices, parse_machine, parse_machines
 
 CATALOG_VERSION: Final = max(machines.VERSION, checkpoints.VERSION)
 
 __all__ = [
-    "CATALOG_VERSION", "CatalogModel", "close_models", "cpu_device", "custom_device", "device", "devices", "model", "models", "parse_machine", "parse_machines",
+    "CATALOG_VERSION", "MAX_COUNT", "CatalogModel", "close_models", "cpu_device", "custom_device", "device", "devices", "model", "models", "parse_machine", "parse_machines",
 ]  # fmt: skip

@@ -41,7 +41,6 @@ class Option:
     pause_p95: Figure | None
     weights_bytes: int | None
     memory_bytes: int
-    usable_bytes: int | None
     free_bytes: int | None
     context: int
     price: float | None
