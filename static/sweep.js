@@ -26,14 +26,19 @@
       failed.hidden = false;
     }
 
+    // The last line says that it is one: without it the connection broke.
     async function read(response) {
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
       for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
         const lines = (rest + chunk.value).split("\n");
         rest = lines.pop();
-        for (const line of lines) show(JSON.parse(line));
+        for (const step of lines.map(JSON.parse)) {
+          if (step.ended) return;
+          show(step);
+        }
       }
+      throw new Error("cut off");
     }
 
     async function begin() {
@@ -46,12 +51,11 @@
         const response = await fetch(part.dataset.later, { headers: { Accept: TYPE }, signal: stop.signal });
         if (!response.ok) throw new Error(response.statusText);
         await read(response);
-        work.hidden = true;
       } catch (problem) {
         if (problem.name !== "AbortError") complain("The server did not finish this. What is shown is as far as it got.");
-        work.hidden = true;
         link.hidden = false;
       }
+      work.hidden = true;
       stop = undefined;
     }
 
@@ -59,6 +63,7 @@
       const far = status.textContent;
       stop?.abort();
       complain(`Cancelled at ${far}: what is shown is as far as it got.`);
+      link.hidden = false;
       link.querySelector("a").focus();
     });
     link.querySelector("a").addEventListener("click", (event) => {

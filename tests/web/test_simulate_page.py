@@ -37,7 +37,9 @@ def figures(response: HttpResponse) -> dict[str, str]:
 def lines(client: Client, address: str, values: dict[str, str]) -> list[dict[str, Any]]:
     response = client.get(address, values, **LINES)
     assert response.status_code == 200
-    return [json.loads(line) for line in b"".join(response.streaming_content).splitlines()]
+    *steps, end = (json.loads(line) for line in b"".join(response.streaming_content).splitlines())
+    assert end == {"ended": True}
+    return steps
 
 
 def test_the_first_page_tries_the_worked_example(client: Client, text_of: TextOf) -> None:
@@ -195,7 +197,7 @@ def test_the_curves_have_this_run_as_one_of_their_points(client: Client) -> None
     addresses = [html.unescape(each) for each in re.findall(r'data-later="([^"]+)"', page.content.decode())]
     for option in ("batch", "users", "slots"):
         (address,) = (each for each in addresses if f"sweep={option}=" in each)
-        last = [json.loads(line) for line in b"".join(client.get(address, **LINES).streaming_content).splitlines()][-1]
+        last = lines(client, address, {})[-1]
         (row,) = re.findall(r'<tr class="chosen">(.*?)</tr>', last["html"], re.DOTALL)
         cells = re.findall(r'<td class="number">([^<]+)</td>', row)
         assert cells[:3] == [shown["ttft-p50"], shown["ttft-p95"], shown["pause-p95"]], option

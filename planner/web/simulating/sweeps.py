@@ -70,12 +70,13 @@ def hours_so_far(question: Question) -> Iterator[Progress]:
 
 
 def streamed(template: str, steps: Iterator[Progress]) -> StreamingHttpResponse:
-    """A line of JSON for each step, sent as it is made: `done`, `total`, `html`, and `error` where it ends early."""
+    """A line of JSON for each step, sent as it is made: `done`, `total`, `html`, and `error` where it ends early. Then one that it ended."""
 
     def lines() -> Iterator[str]:
         for step in steps:
             html = render_to_string(template, dict(step.context)) if step.context else ""
             yield json.dumps({"done": step.done, "total": step.total, "html": html, "error": step.error}) + "\n"
+        yield json.dumps({"ended": True}) + "\n"
 
     # Named as sent plainly, it passes the compression, which would hold lines back; the other header asks nginx for the same.
     return StreamingHttpResponse(
