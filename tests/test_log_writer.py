@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -106,10 +107,16 @@ def test_progress_is_printed_once_a_pass_and_once_in_three_seconds(day: Written)
 STYLES = [Style(build, envelope) for build in BUILDS for envelope in ENVELOPES if envelope != "jsonl" or build in {"b9873", "b11434"}]
 
 
+@cache
+def small(style: Style) -> Written:
+    """Some dozens of turns, long ones among them."""
+    return write(random_schedule(60), style)
+
+
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: f"{style.build}, {style.envelope}")
 def test_every_envelope_carries_the_same_lines(style: Style) -> None:
-    plain = write(random_schedule(30), Style(style.build, "no prefix")).text.splitlines()
-    wrapped = write(random_schedule(30), style).text.splitlines()
+    plain = small(Style(style.build, "no prefix")).text.splitlines()
+    wrapped = small(style).text.splitlines()
     if style.envelope == "jsonl":
         wrapped = [json.loads(entry)["msg"].removesuffix("\n") for entry in wrapped]
     assert len(wrapped) == len(plain)
@@ -118,7 +125,7 @@ def test_every_envelope_carries_the_same_lines(style: Style) -> None:
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: f"{style.build}, {style.envelope}")
 def test_what_was_written_is_read_again(style: Style) -> None:
-    written = write(random_schedule(35), style)
+    written = small(style)
     found = read([written.text.encode()])
     tasks = {task.number: task for task in found if isinstance(task, Task)}
     assert (found.facts.engine, found.counts.unparsed_lines, found.counts.other_lines) == ("llama-server", 0, 0)

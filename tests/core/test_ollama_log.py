@@ -20,6 +20,8 @@ BEGIN = CONFIG + LISTENING
 CHILD = (
     GO.format(3, "llama_server.go:433")
     + 'msg="starting llama-server" cmd="/usr/local/lib/ollama/llama-server --model /home/ann/blobs/sha256-947a --port 40115 -c 16384 -np 4 --flash-attn auto -b 512 -ub 512"\n'
+    "llama_model_loader: - kv   2:                               general.name str              = Llama 3.2 3B Instruct\n"
+    "srv    load_model: loading model '/home/ann/blobs/sha256-947a'\n"
     "srv    load_model: initializing, n_slots = 4, n_ctx_slot = 4096, kv_unified = 'false'\n"
     + GO.format(8, "llama_server.go:1362")
     + 'msg="llama-server started in 5.08 seconds"\n'
@@ -46,7 +48,7 @@ def test_its_settings_and_the_child_s_are_facts_and_nobody_s_address_or_home() -
     assert (found.facts.engine, found.facts.starts, tasks, notices) == ("ollama", 1, [], [])
     expected = {
         "version": "0.33.1", "num_parallel": 4, "max_queue": 512, "context_length": 4096, "kv_cache_type": "q8_0", "flash_attention": True,
-        "keep_alive": "5m0s", "max_loaded_models": 0, "n_ctx": 16_384, "n_slots": 4, "n_ctx_slot": 4096, "n_batch": 512, "model_loads": 1,
+        "keep_alive": "5m0s", "max_loaded_models": 0, "model": "Llama 3.2 3B Instruct", "n_ctx": 16_384, "n_slots": 4, "n_ctx_slot": 4096, "n_batch": 512, "model_loads": 1,
         "load_s": 5.08, "kv_unified": False,
     }  # fmt: skip
     assert {name: found.facts.values.get(name) for name in expected} == expected
@@ -64,13 +66,14 @@ MEMORY = [
      + "msg=load request=\"{Operation:fit LoraPath:[] Parallel:1 BatchSize:512 FlashAttention:true KvSize:8192 KvCacheType: NumThreads:8 GPULayers:41}\"\n"
      + GO.format(3, "runner.go:1271")
      + "msg=load request=\"{Operation:commit LoraPath:[] Parallel:1 BatchSize:512 FlashAttention:true KvSize:4096 KvCacheType:q8_0 NumThreads:8 GPULayers:29}\"\n"
+     + GO.format(3, "ggml.go:136") + 'msg="" architecture=qwen3moe file_type=unknown name="Qwen3 Coder 30B" description="" num_tensors=579\n'
      + GO.format(3, "ggml.go:494") + 'msg="offloaded 29/41 layers to GPU"\n'
      + GO.format(3, "device.go:240") + 'msg="model weights" device=CUDA0 size="4.7 GiB"\n'
      + GO.format(3, "device.go:245") + 'msg="model weights" device=CPU size="2.0 GiB"\n'
      + GO.format(3, "device.go:251") + 'msg="kv cache" device=CUDA0 size="1.2 GiB"\n'
      + GO.format(3, "device.go:256") + 'msg="kv cache" device=CPU size="384.0 MiB"\n'
      + GO.format(3, "device.go:262") + 'msg="compute graph" device=CUDA0 size="190.5 MiB"\n',
-     {"n_slots": 1, "n_ctx": 4096, "n_batch": 512, "kv_cache_type": "q8_0", "threads": 8, "layers_on_gpu": 29, "layers": 41,
+     {"model": "Qwen3 Coder 30B", "n_slots": 1, "n_ctx": 4096, "n_batch": 512, "kv_cache_type": "q8_0", "threads": 8, "layers_on_gpu": 29, "layers": 41,
       "weights_mib": 6860.8, "weights_cpu_mib": 2048.0, "kv_mib": 1612.8, "compute_mib": 190.5}),
     (GO.format(3, "types.go:42") + 'msg="inference compute" id=0 library=CUDA compute=8.9 name=CUDA0 description="RTX" type=discrete total="24.0 GiB" available="22.1 GiB"\n'
      + GO.format(3, "routes.go:1768") + 'msg="vram-based default context" total_vram="24.0 GiB" default_num_ctx=32768\n'
@@ -115,7 +118,7 @@ def test_with_journald_s_clock_the_child_s_lines_have_times_of_their_own() -> No
     text = "".join(f"Aug 19 08:08:{10 + index:02d} box ollama[7]: {line}\n" for index, line in enumerate(stamped))
     text += "Aug 19 08:08:40 box ollama[7]: " + GIN.format("08:08:40", 200, "25.5s", "POST", "/api/generate")
     _, (task,), _ = reading(text)
-    assert (task.launched_s, task.released_s, task.arrived_s) == (6.0, 10.0, pytest.approx(4.5))
+    assert (task.launched_s, task.released_s, task.arrived_s) == (8.0, 12.0, pytest.approx(4.5))
 
 
 def test_an_older_runner_has_only_access_lines() -> None:
@@ -214,6 +217,6 @@ def test_near_misses_of_a_hundred_kilobytes_cost_no_more_than_reading_them(line:
 
 
 def test_its_lines_are_known_from_llama_server_s_alone() -> None:
-    child = (CHILD.splitlines(keepends=True)[1]).encode()
+    child = (CHILD.splitlines(keepends=True)[3]).encode()
     assert FORMAT.sniff(child) == 0
-    assert FORMAT.sniff((BEGIN + CHILD).encode()) == 5
+    assert FORMAT.sniff((BEGIN + CHILD).encode()) == 7

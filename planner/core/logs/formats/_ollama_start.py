@@ -24,6 +24,9 @@ _NEEDED: Final = re.compile(rb'memory\.required\.(full|kv)="(\d{1,6}(?:\.\d{1,3}
 _PART: Final = re.compile(
     rb'msg="(model weights|kv cache|compute graph)" device=([\w.-]{1,40}) size="(\d{1,6}(?:\.\d{1,3})?) ([KMGT]?i?B)"'
 )
+# What a model calls itself: its file is only a checksum.
+_NAME: Final = re.compile(rb' name=(?:"([^"\n]{1,200})"|([^\s"]{1,200}))')
+_GGUF_NAME: Final = re.compile(rb"general\.name str {1,40}= ([^\n]{1,200})")
 _LOADED: Final = re.compile(rb"started in (\d{1,6}(?:\.\d{1,3})?) seconds")
 
 _MIB: Final = {b"B": 1 / 2**20, b"K": 1 / 2**10, b"M": 1.0, b"G": 2.0**10, b"T": 2.0**20}
@@ -84,7 +87,7 @@ def read_command(block: bytes, at: int, end: int, facts: Facts) -> bool:
         return True
     loads = facts.values.get("model_loads")
     facts.values["model_loads"] = (loads if isinstance(loads, int) else 0) + 1
-    for name in _PARTS.values():
+    for name in ("model", *_PARTS.values()):
         facts.values.pop(name, None)
     for found in _OPTION.finditer(block, at, end):
         facts.values[_OPTIONS[found[1]]] = int(found[2])
@@ -121,6 +124,19 @@ def read_part(block: bytes, at: int, end: int, facts: Facts) -> bool:
     return True
 
 
+def read_name(block: bytes, at: int, end: int, facts: Facts) -> bool:
+    if found := _NAME.search(block, at, end):
+        facts.values["model"] = (found[1] or found[2]).decode("utf-8", "replace")
+    return True
+
+
+def read_gguf_name(block: bytes, at: int, end: int, facts: Facts) -> bool:
+    """The model's stands before that of a projector."""
+    if found := _GGUF_NAME.search(block, at, end):
+        facts.values.setdefault("model", found[1].decode("utf-8", "replace").strip())
+    return found is not None
+
+
 def read_loaded(block: bytes, at: int, end: int, facts: Facts) -> bool:
     if found := _LOADED.search(block, at, end):
         facts.values["load_s"] = float(found[1])
@@ -136,6 +152,8 @@ READERS: Final[dict[bytes, Reader]] = BEGINS | {
     b'msg="starting runner"': read_command,
     b'msg="starting llama server"': read_command,
     b"msg=load request=": read_load,
+    b'msg="" architecture=': read_name,
+    b" general.name str": read_gguf_name,
     b" layers.model=": read_offload,
     b'msg="model weights"': read_part,
     b'msg="kv cache"': read_part,
