@@ -44,7 +44,7 @@ print(json.dumps([time.process_time() - began, resource.getrusage(resource.RUSAG
 # One such line follows each of the others.
 _UNWANTED: Final = (
     "srv  update_slots: all slots are idle, which is not wanted here\n",
-    "srv  log_server_r: done request: POST /v1/chat/completions 10.0.0.7 200\n",
+    "srv  params_from_: Chat format: Content-only, which every request to the chat address says\n",
     "que    start_loop: waiting for new tasks, as the debug level says between two passes of the server\n",
     "llama_context: graph of 2186 nodes and 2 splits was reserved again for 512 tokens in 8 sequences\n",
 )

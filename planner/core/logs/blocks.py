@@ -39,6 +39,9 @@ def _sized(chunks: Iterable[bytes], counts: Counts) -> Iterator[bytes]:
     held = bytearray()
     for chunk in chunks:
         counts.bytes += len(chunk)
+        if len(chunk) == BLOCK and not held:
+            yield chunk
+            continue
         for begin in range(0, len(chunk), BLOCK):
             held += chunk[begin : begin + BLOCK]
             if len(held) >= BLOCK:

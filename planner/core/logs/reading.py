@@ -6,7 +6,7 @@ from typing import Final
 
 from planner.core.errors import InputError
 from planner.core.logs.blocks import blocks
-from planner.core.logs.formats import Format, State, formats
+from planner.core.logs.formats import Format, Rule, State, formats
 from planner.core.logs.log import Item, Log
 from planner.core.logs.record import Counts, Facts
 
@@ -55,7 +55,7 @@ class Reading:
                 log.counts.other_lines += block.count(b"\n") - 1
                 continue
             others |= _others(block, self._format)
-            _scan(block, state, self._format, log)
+            _scan(block, state, self._format.own, log)
             yield from log.items
             log.items.clear()
         if state is None:
@@ -99,14 +99,15 @@ def _others(block: bytes, chosen: Format) -> set[str]:
     }
 
 
-def _scan(block: bytes, state: State, form: Format, log: Log) -> None:
+def _scan(block: bytes, state: State, own: re.Pattern[bytes], log: Log) -> None:
     """Hand each line with an anchor to its rule, in the order of the lines, and count the others."""
-    find, rfind, own = block.find, block.rfind, form.own
+    find, rfind = block.find, block.rfind
     size = len(block)
     end = 1  # the first byte that no line handed over so far has
-    rules = None
+    passed: list[bytes] = []
+    rules: tuple[Rule, ...] = ()
     nexts: list[int] = []
-    line = log.counts.lines
+    log.begin(block)
     while True:
         if state.rules is not rules:
             rules = state.rules
@@ -115,35 +116,35 @@ def _scan(block: bytes, state: State, form: Format, log: Log) -> None:
         if at == size:
             break
         which = nexts.index(at)
-        anchor, handle = rules[which]
+        anchor, handle, sweep = rules[which]
         nexts[which] = size
         limit = min(nexts)
-        while at < limit:
-            start = rfind(b"\n", end - 1, at) + 1
-            if start != end:
-                line += _unread(block, end, start, own, log)
-            line += 1
-            log.line = line
-            handle(block, start, at)
-            end = find(b"\n", at) + 1
-            at = find(anchor, end) % (size + 1)
-            if state.rules is not rules:
-                break
+        if sweep is not None:
+            end, at = sweep(block, at, end, limit, passed)
+        else:
+            while at < limit:
+                start = rfind(b"\n", end - 1, at) + 1
+                if start != end:
+                    passed.append(block[end - 1 : start - 1])
+                log.position = start
+                handle(block, start, at)
+                end = find(b"\n", at) + 1
+                at = find(anchor, end) % (size + 1)
+                if state.rules is not rules:
+                    break
         nexts[which] = at
         for other, position in enumerate(nexts):
             if position < end:
                 nexts[other] = find(rules[other].anchor, end) % (size + 1)
-    _unread(block, end, size, own, log)
+    passed.append(block[end - 1 : size - 1])
+    _count(b"".join(passed), own, log)
 
 
-def _unread(block: bytes, begin: int, end: int, own: re.Pattern[bytes], log: Log) -> int:
-    """Count the lines in between, none of which a rule was handed, and return how many they are."""
-    lines = block.count(b"\n", begin, end)
-    if lines:
-        theirs = 0
-        for found in own.finditer(block, begin - 1, end - 1):
-            theirs += 1
-            if found.lastindex is None:
-                log.not_understood(block, found.start() + 1)
-        log.counts.other_lines += lines - theirs
-    return lines
+def _count(lines: bytes, own: re.Pattern[bytes], log: Log) -> None:
+    """`lines`, each with the newline before it, were handed to no rule."""
+    theirs = own.findall(lines)
+    log.counts.other_lines += lines.count(b"\n") - len(theirs)
+    if b"" in theirs:
+        for found in own.finditer(lines):
+            if not found[1]:
+                log.not_understood(lines, found.start() + 1)

@@ -5,14 +5,13 @@ ended. `None` is what the log does not print.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Ending = Literal["finished", "cancelled", "refused", "failed", "cut"]
 SlotChoice = Literal["lru", "similarity", "id"]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A progress line of a request: how many tokens were read (`prefill`) or generated since its start, and when it said so."""
 
     at_s: float
@@ -20,7 +19,8 @@ class Mark:
     prefill: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen: that takes five times as long to make, and a log makes hundreds of thousands. Nobody changes one.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Task:
     """One request, from the moment it got its slot. `number` is the server's own, `run` counts starts of the server in the log.
 

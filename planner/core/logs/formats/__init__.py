@@ -12,6 +12,17 @@ from planner.core.logs.log import Log
 Handler = Callable[[bytes, int, int], None]
 
 
+class Sweep(Protocol):
+    """Reads, in one go, the lines with the rule's anchor from the one at `at` on, up to `limit`: what `handle` would do line by line.
+
+    `end` is where the line after the last one read begins. Lines in between are put into `passed`, each stretch from the newline
+    before it to its last line's end without the newline. Returns the new `end` and where the anchor stands next. For the anchor that
+    stands in nearly every line of a log.
+    """
+
+    def __call__(self, block: bytes, at: int, end: int, limit: int, passed: list[bytes]) -> tuple[int, int]: ...
+
+
 class Rule(NamedTuple):
     """What to look for, and who reads it: `handle(block, start, at)`, where `start` is the line's first byte, `at` the anchor's.
 
@@ -22,6 +33,7 @@ class Rule(NamedTuple):
 
     anchor: bytes
     handle: Handler
+    sweep: Sweep | None = None
 
 
 class State(Protocol):
@@ -38,7 +50,7 @@ class Format(Protocol):
     """An engine's lines.
 
     `own` finds, among lines that no rule was handed, those that look like the engine's. It begins with a literal newline (the one
-    before the line), and its first group takes part only where such a line is known and says nothing that is wanted. `wraps` are engines whose lines it prints too.
+    before the line), and its only group takes part, with some text, where such a line is known and says nothing that is wanted. `wraps` are engines whose lines it prints too.
     """
 
     engine: str

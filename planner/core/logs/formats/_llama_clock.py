@@ -7,7 +7,8 @@ from planner.core.logs.axis import Axis
 from planner.core.logs.envelope import wall_clock_s
 
 # common/log.cpp, common_log_entry::print: minutes without bound, seconds, milliseconds, microseconds since the start.
-_STAMP: Final = re.compile(rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) ")
+STAMP: Final = rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) "
+_STAMP: Final = re.compile(STAMP)
 _LATER_STAMP: Final = re.compile(rb"(?<![\d.])\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] ")
 # --log-jsonl: microseconds since the start.
 _JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
@@ -16,15 +17,15 @@ _JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
 class Clock:
     """`at` gives a line's second on the axis; None where nothing says it.
 
-    `own` is true once the server's own clock was read from a line's text.
+    `skip` bytes of a line stand before its time. `own` is true once the server's own clock was read from a line's text.
     It begins again with each start; a wall clock does not, so a restart leaves it alone.
     """
 
-    __slots__ = ("_axis", "_skip", "_wall", "own")
+    __slots__ = ("_axis", "_wall", "own", "skip")
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
-        self._skip = -1  # before the line: the first one is searched for its time
+        self.skip = -1  # before the line: the first one is searched for its time
         self._wall = False
         self.own = False
 
@@ -34,24 +35,26 @@ class Clock:
 
     def at(self, block: bytes, start: int, before: int) -> float | None:
         """Of the line that begins at `start` and says something from `before` on."""
-        found = _STAMP.match(block, start + self._skip)
+        found = _STAMP.match(block, start + self.skip)
         if found is None:
             return self._elsewhere(block, start, before)
-        minutes, seconds, micros = found.groups()
-        clock_s = int(minutes) * 60 + float(seconds) + int(micros) * 1e-6
-        axis = self._axis
-        moment = clock_s + axis.offset_s
-        if moment >= axis.now_s:  # as nearly always: what `Axis.at` does then
-            axis.now_s = moment
-            return moment
-        return axis.at(clock_s)
+        return self.stamped(*found.groups())
+
+    def stamped(self, minutes: bytes, seconds: bytes, micros: bytes) -> float:
+        return self._axis.at(int(minutes) * 60 + float(seconds) + int(micros) * 1e-6)
+
+    def stamp_before(self, block: bytes, start: int, begins: int) -> int:
+        """Where the line's time stands, if one stands before the text that begins at `begins`; else there."""
+        found = _LATER_STAMP.search(block, start, begins)
+        self.own = self.own or found is not None
+        return found.start() if found else begins
 
     def _elsewhere(self, block: bytes, start: int, before: int) -> float | None:
         if found := _JSONL.match(block, start):
             return self._axis.at(int(found[1]) * 1e-6)
-        if found := _LATER_STAMP.search(block, start, before):
-            self._skip = found.start() - start
-            self.own = True
+        stamp = self.stamp_before(block, start, before)
+        if stamp != before:
+            self.skip = stamp - start
             return self.at(block, start, before)
         wall = wall_clock_s(block, start)
         if wall is None:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from planner.core.logs.formats._llama_clock import Clock
+from planner.core.logs.formats._llama_clock import STAMP, Clock
 from planner.core.logs.formats._llama_tasks import Running, Tasks
 from planner.core.logs.log import Log
+from planner.core.logs.marks import MOST, thinned
 from planner.core.logs.record import Notice, SlotChoice
 
 _MS: Final = rb"(\d{1,12}[.,]\d{1,3}|nan|-nan|inf) ms / {1,9}(\d{1,9})"
@@ -18,33 +19,35 @@ _DRAFTS: Final = rb"draft acceptance (?:rate )?= [\d.,]{1,9} \( {0,9}(\d{1,9}) a
 
 # Each alternative ends with a group of its own: `lastindex` says which it was. The most frequent ones stand first.
 _SLOT: Final = re.compile(
-    rb"\| task (-?\d{1,10}) \|(?: (?:"
-    rb"n_(?:gen|decoded) = {1,9}(\d{1,9}), tg"  # 2
-    rb"|prompt processing, n_tokens = {1,9}(\d{1,9}), "  # 3
-    rb"|prompt eval time = {1,12}" + _MS + rb" tokens"  # 4, 5
-    rb"| {6,8}eval time = {1,12}" + _MS + rb" tokens"  # 6, 7
-    rb"|( {3,7}(?:total time|graphs reused) =)"  # 8
-    rb"|stop processing: n_(?:tokens|past) = (\d{1,9}), truncated = (\d)"  # 9, 10
-    rb"|(processing task)"  # 11
-    rb"|selected slot by (?:(?:lcs|LCP) similarity, (?:f_)?sim(?:_best|ilarity)? = (\d\.\d{1,6})|(\w{1,3})\b)"  # 12, 13
-    rb"|(?:(?:cached )?n_tokens = (\d{1,9}), memory_seq_rm|kv cache rm \[(\d{1,9}), end)"  # 14, 15
-    rb"|new prompt, n_ctx_slot = \d{1,9}, n_keep = -?\d{1,9}, (?:task\.n_tokens|n_prompt_tokens) = (\d{1,9})"  # 16
-    rb"|" + _DRAFTS +  # 17, 18
-    rb"|(slot context shift|forcing full prompt re-processing|erasing old context checkpoint|need to evaluate at least 1 token)"  # 19
-    rb"|input truncated, n_ctx = \d{1,9}, n_keep = -?\d{1,9}, n_left = -?\d{1,9}, n_prompt_tokens = (\d{1,9})"  # 20
-    rb"|new slot,? n_ctx(?:_slot)? = (\d{1,9})"  # 21
+    rb"(?:" + STAMP + rb"[IWED] )?(?:[IWED] )?slot .{12}: id {1,3}(\d{1,4}) \| task (-?\d{1,10}) \|(?: (?:"  # 1 to 5
+    rb"n_[a-z]{3,7} = {1,9}(\d{1,9}), tg"  # 6
+    rb"|prompt processing, n_tokens = {1,9}(\d{1,9}), "  # 7
+    rb"|prompt eval time = {1,12}" + _MS + rb" tokens"  # 8, 9
+    rb"| {6,8}eval time = {1,12}" + _MS + rb" tokens"  # 10, 11
+    rb"|( {3,7}(?:total time|graphs reused) =)"  # 12
+    rb"|stop processing: n_(?:tokens|past) = (\d{1,9}), truncated = (\d)"  # 13, 14
+    rb"|(processing task)"  # 15
+    rb"|selected slot by (?:(?:lcs|LCP) similarity, (?:f_)?sim(?:_best|ilarity)? = (\d\.\d{1,6})|(\w{1,3})\b)"  # 16, 17
+    rb"|(?:(?:cached )?n_tokens = (\d{1,9}), memory_seq_rm|kv cache rm \[(\d{1,9}), end)"  # 18, 19
+    rb"|new prompt, n_ctx_slot = \d{1,9}, n_keep = -?\d{1,9}, (?:task\.n_tokens|n_prompt_tokens) = (\d{1,9})"  # 20
+    rb"|" + _DRAFTS +  # 21, 22
+    rb"|(slot context shift|forcing full prompt re-processing|erasing old context checkpoint|need to evaluate at least 1 token)"  # 23
+    rb"|input truncated, n_ctx = \d{1,9}, n_keep = -?\d{1,9}, n_left = -?\d{1,9}, n_prompt_tokens = (\d{1,9})"  # 24
+    rb"|new slot,? n_ctx(?:_slot)? = (\d{1,9})"  # 25
     rb"|(sampler |init sampler|prompt (?:processing )?(?:progress|done)|n_past was set| - (?:skipping|checking)|saving idle slot"
     rb"|launching slot|created context checkpoint|restored context checkpoint|erased invalidated|\d{1,9} tokens since last checkpoint"
     rb"|speculative decoding|n_gen = \d|n_decoded = \d|slot decode token|stopped by|trying to reuse|after context reuse|main/do_checkpoint"
-    rb"|accepted )"  # 22
-    rb")|( {0,4}(?:\n|\\n)))"  # 23: the summary follows on lines of its own
+    rb"|accepted )"  # 26
+    rb")|( {0,4}(?:\n|\\n)))"  # 27: the summary follows on lines of its own
 )  # fmt: skip
-_GENERATED, _READ, _PROMPT_TIME, _EVAL_TIME, _SILENT, _RELEASED, _LAUNCHED = 2, 3, 5, 7, 8, 10, 11
+_ID, _NUMBER = 4, 5
+_GENERATED, _READ, _PROMPT_TIME, _EVAL_TIME, _SILENT, _RELEASED, _LAUNCHED = 6, 7, 9, 11, 12, 14, 15
 _SIMILAR, _CHOSEN, _PASS, _OLD_PASS, _NEW_PROMPT, _DRAFTED, _TROUBLE, _TRUNCATED, _NEW_SLOT, _KNOWN, _HEADER = (
-    12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23,
+    16, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27,
 )  # fmt: skip
 _OF_THE_SLOT: Final = frozenset({_LAUNCHED, _SIMILAR, _CHOSEN, _NEW_SLOT})
 _SAYS_NOTHING: Final = frozenset({_SILENT, _KNOWN})
+_EASY: Final = frozenset({_GENERATED, _READ, _SILENT, _KNOWN})
 
 _TROUBLES: Final = {
     b"slot context shift": "context_shift",
@@ -58,7 +61,7 @@ _BARE_DRAFTS: Final = re.compile(_DRAFTS)
 
 
 class SlotLines:
-    """`line`, `bare_time` and `bare_drafts` are handlers of a Rule. `launched` and `bare` are called when the first such line comes."""
+    """`line` (with `sweep`), `bare_time` and `bare_drafts` are handlers of a Rule. `launched` and `bare` are called when the first such line comes."""
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class SlotLines:
         self._on_context = context
         self._summary_of: bytes = b""  # whose summary follows on lines of its own
         self._waiting: bytes | None = None  # released, and its summary may follow
+        self.turned = False  # the rules have changed: set by whoever changes them
         self.says: set[str] = set()  # what of the forms that differ between builds was seen
         self._rare: dict[int, Callable[[re.Match[bytes], Running, float | None], None]] = {
             _PROMPT_TIME: self._prompt_time,
@@ -93,44 +97,89 @@ class SlotLines:
         }
 
     def line(self, block: bytes, start: int, at: int) -> None:
-        found = _SLOT.match(block, at)
-        if found is None:
+        self._read(block, start, at, _SLOT.match(block, start + self._clock.skip))
+
+    def sweep(self, block: bytes, at: int, end: int, limit: int, passed: list[bytes]) -> tuple[int, int]:
+        """Most lines of a log tell of progress or say nothing: they are done with here, without a call; all others by `_read`."""
+        find, rfind, match, size = block.find, block.rfind, _SLOT.match, len(block)
+        running, clock, axis = self._tasks.running, self._clock, self._log.axis
+        self.turned = False
+        while at < limit and not self.turned:
+            start = rfind(b"\n", end - 1, at) + 1
+            if start != end:
+                passed.append(block[end - 1 : start - 1])
+            found = match(block, start + clock.skip)
+            which = found.lastindex if found is not None else None
+            if found is not None and which in _EASY and self._waiting is None:
+                if which not in _SAYS_NOTHING:
+                    minutes, seconds, micros, number, tokens = found.group(1, 2, 3, _NUMBER, which)
+                    if minutes is None or number not in running:
+                        self._log.position = start
+                        self._read(block, start, at, found)
+                    else:
+                        # As `Clock.stamped` and `Running.mark` do.
+                        moment = int(minutes) * 60 + float(seconds) + int(micros) * 1e-6 + axis.offset_s
+                        if moment >= axis.now_s:
+                            axis.now_s = moment
+                        else:
+                            moment = clock.stamped(minutes, seconds, micros)
+                        points = running[number].points
+                        points.append((moment, int(tokens), which == _READ))
+                        if len(points) >= MOST:
+                            running[number].points = thinned(points)
+            else:
+                self._log.position = start
+                self._read(block, start, at, found)
+            end = find(b"\n", at) + 1
+            at = find(b"| task ", end)
+            if at < 0:
+                return end, size
+        return end, at
+
+    def _read(self, block: bytes, start: int, at: int, found: re.Match[bytes] | None) -> None:
+        found = found or self._after_prefix(block, start, at)
+        which = found.lastindex if found is not None else None
+        if self._waiting is not None and not (which == _HEADER and found is not None and found[_NUMBER] == self._waiting):
             self.settle()
+        if found is None or which is None:
             self._log.not_understood(block, start)
+        elif which in _SAYS_NOTHING:
             return
-        which = found.lastindex
-        if self._waiting is not None and not (which == _HEADER and found[1] == self._waiting):
-            self.settle()
-        if which is None or which in _SAYS_NOTHING:
-            return
-        number = found[1]
-        if which in _OF_THE_SLOT or number == b"-1":
+        elif which in _OF_THE_SLOT or found[_NUMBER] == b"-1":
             self._of_the_slot(block, start, at, found)
-            return
+        elif (task := self._task(block, start, at, found)) is not None:
+            at_s = self._at(block, start, at, found)
+            if which not in _EASY:
+                self._rare[which](found, task, at_s)
+            elif at_s is not None:
+                task.mark(at_s, int(found[which]), prefill=which == _READ)
+
+    def _after_prefix(self, block: bytes, start: int, at: int) -> re.Match[bytes] | None:
+        """The line read from where the server's own text begins; the next ones are looked at there first."""
+        begins = block.rfind(b"slot ", start, at)
+        if begins < 0:
+            return None
+        self._clock.skip = self._clock.stamp_before(block, start, begins) - start
+        return _SLOT.match(block, start + self._clock.skip)
+
+    def _at(self, block: bytes, start: int, at: int, found: re.Match[bytes]) -> float | None:
+        minutes, seconds, micros = found.group(1, 2, 3)
+        return self._clock.at(block, start, at) if minutes is None else self._clock.stamped(minutes, seconds, micros)
+
+    def _task(self, block: bytes, start: int, at: int, found: re.Match[bytes]) -> Running | None:
+        """The line's request, begun here if the log did not show its launch."""
+        number = found[_NUMBER]
         task = self._tasks.running.get(number)
-        if task is None:
-            if which == _HEADER and block.find(b"print_timing", start, at) < 0:
-                return  # “reset” says nothing more
-            slot = _slot_number(block, at)
-            if slot is None:
-                self._log.not_understood(block, start)
-                return
-            task = self._tasks.open(number, slot)
-        at_s = self._clock.at(block, start, at)
-        if which <= _READ:
-            if at_s is not None:
-                task.mark(at_s, int(found[which]), which == _READ)
-        else:
-            self._rare[which](found, task, at_s)
+        if task is None and not (found.lastindex == _HEADER and block.find(b"print_timing", start, at) < 0):
+            task = self._tasks.open(number, int(found[_ID]))
+        return task
 
     def _of_the_slot(self, block: bytes, start: int, at: int, found: re.Match[bytes]) -> None:
-        slot = _slot_number(block, at)
-        if slot is None:
-            self._log.not_understood(block, start)
-        elif found.lastindex == _LAUNCHED:
-            at_s = self._clock.at(block, start, at)
+        slot = int(found[_ID])
+        if found.lastindex == _LAUNCHED:
+            at_s = self._at(block, start, at, found)
             self._on_launch()
-            self._tasks.launch(found[1], slot, at_s)
+            self._tasks.launch(found[_NUMBER], slot, at_s)
         elif found.lastindex == _SIMILAR:
             self._tasks.chosen(slot, "similarity", float(found[_SIMILAR]))
         elif found.lastindex == _CHOSEN and found[_CHOSEN] in _CHOICES:
@@ -145,19 +194,19 @@ class SlotLines:
             self._waiting = None
 
     def _prompt_time(self, found: re.Match[bytes], task: Running, _: float | None) -> None:
-        task.prefill_s, task.computed = _seconds(found[4]), int(found[5])
+        task.prefill_s, task.computed = _seconds(found[_PROMPT_TIME - 1]), int(found[_PROMPT_TIME])
 
     def _eval_time(self, found: re.Match[bytes], task: Running, at_s: float | None) -> None:
-        task.generate_s, task.output, task.summary_s = _seconds(found[6]), int(found[7]), at_s
+        task.generate_s, task.output, task.summary_s = _seconds(found[_EVAL_TIME - 1]), int(found[_EVAL_TIME]), at_s
 
     def _released(self, found: re.Match[bytes], task: Running, at_s: float | None) -> None:
         task.released, task.released_s = True, at_s
-        task.slot_tokens = int(found[9])
-        task.truncated = task.truncated or found[10] == b"1"
+        task.slot_tokens = int(found[_RELEASED - 1])
+        task.truncated = task.truncated or found[_RELEASED] == b"1"
         if task.generate_s is None and not (task.cancelled or task.refused or task.failed):
-            self._waiting = found[1]
+            self._waiting = found[_NUMBER]
         else:
-            self._tasks.end(found[1])
+            self._tasks.end(found[_NUMBER])
 
     def _pass(self, found: re.Match[bytes], task: Running, at_s: float | None) -> None:
         """A pass over the prompt begins: the first says how much was cached, the others how much has been read."""
@@ -165,13 +214,13 @@ class SlotLines:
         if task.base is None:
             task.base = tokens
         elif at_s is not None:
-            task.mark(at_s, max(tokens - task.base, 0), True)  # noqa: FBT003 - `prefill`
+            task.mark(at_s, max(tokens - task.base, 0), prefill=True)
 
     def _new_prompt(self, found: re.Match[bytes], task: Running, _: float | None) -> None:
         task.prompt = int(found[_NEW_PROMPT])
 
     def _drafted(self, found: re.Match[bytes], task: Running, _: float | None) -> None:
-        task.accepted, task.drafted = int(found[17]), int(found[18])
+        task.accepted, task.drafted = int(found[_DRAFTED - 1]), int(found[_DRAFTED])
 
     def _trouble(self, found: re.Match[bytes], task: Running, at_s: float | None) -> None:
         code = _TROUBLES[found[_TROUBLE]]
@@ -186,7 +235,7 @@ class SlotLines:
     # Before b9247 the summary was one message of several lines; until about b7000 it followed the release.
 
     def _header(self, found: re.Match[bytes], task: Running, at_s: float | None) -> None:
-        self._summary_of = found[1]
+        self._summary_of = found[_NUMBER]
         task.summary_s = at_s
         self.says.add("release first" if task.released else "bare summary")
         self._on_bare()
@@ -209,12 +258,6 @@ class SlotLines:
             task.accepted, task.drafted = int(found[1]), int(found[2])
         else:
             self._log.counts.other_lines += 1
-
-
-def _slot_number(block: bytes, at: int) -> int | None:
-    """The slot's: `id %2d ` stands right before the task's."""
-    digits = block[at - 4 : at].strip()
-    return int(digits) if digits.isdigit() else None
 
 
 def _seconds(text: bytes) -> float | None:

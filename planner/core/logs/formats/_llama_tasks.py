@@ -42,7 +42,7 @@ class Running:
         self.launch_seen = self.released = self.truncated = self.shifted = False
         self.cancelled = self.failed = self.refused = False
 
-    def mark(self, at_s: float, tokens: int, prefill: bool) -> None:  # noqa: FBT001 - called on every line of progress
+    def mark(self, at_s: float, tokens: int, *, prefill: bool) -> None:
         points = self.points
         points.append((at_s, tokens, prefill))
         if len(points) >= MOST:
@@ -141,5 +141,5 @@ def _told(task: Running, run: int, ending: Ending) -> Task:
         draft_accepted=task.accepted,
         draft_generated=task.drafted,
         summary_s=task.summary_s,
-        marks=tuple(Mark(*point) for point in task.points),
+        marks=tuple(map(Mark._make, task.points)),
     )

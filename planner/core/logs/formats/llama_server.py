@@ -30,6 +30,19 @@ _LIBRARY: Final = (
     rb"|create_tensor|resolve_fused_ops|init|main|start|build|build_info|system info|system_info|set_[a-z_]{2,32}|adapters_[a-z_]{2,32}"
     rb"|find_slot|decode|encode|init_batch|init_tokenizer|done_getting_tensors|get_[a-z_]{2,32}|server_[a-z_]{2,32}"
 )
+# A line that llama-server or its library wrote, from its beginning; the group where it is known and says nothing that is wanted.
+OWN_LINE: Final = (
+    PREFIX
+    + rb"(?:"
+    + _STAMP
+    + rb"[IWED] |(?:[IWED] )?(?="
+    + HEADER
+    + rb"|(?:que|res|cmn|spec|slot) |(?:"
+    + _LIBRARY
+    + rb"): )|(?= {6}total time = |\t(?:repeat_|dry_|top_k|mirostat))"
+    rb'|\{"type":"(?:log","time":\d{1,15},"level":"\w{1,8}","msg":"|fit_memory_breakdown","data":))'
+    rb"((?:" + _LIBRARY + rb"): |(?:que|res|cmn|spec|slot) |" + HEADER + rb"(?:" + KNOWN + rb")| {6}total time =|\t|\{|(?<=D )[^\n])?"
+)
 
 
 class LlamaServer:
@@ -49,7 +62,7 @@ class LlamaServer:
         )
         self._srv = ServerLines(log, self._clock, self._tasks, self._start, started=self._started)
         self._ik = IkLines(log, self._tasks)
-        self._slot_rule = Rule(b"| task ", self._slots.line)
+        self._slot_rule = Rule(b"| task ", self._slots.line, self._slots.sweep)
         self._memory_rule = Rule(b"out of memory", self._out_of_memory)
         self._bare_rules = (Rule(b"eval time =", self._time), Rule(b"draft acceptance rate", self._slots.bare_drafts))
         self._bare = False
@@ -78,20 +91,24 @@ class LlamaServer:
         bare = self._bare_rules if self._bare else ()
         if not self._clock.own:
             return (self._slot_rule, self._memory_rule, Rule(b"srv ", self._srv.line), *bare)
-        wrong = (Rule(anchor, self._srv.line) for anchor in (b" W srv ", b" E srv ", b"log_server_r", b"loading model"))
+        wrong = (Rule(anchor, self._srv.line) for anchor in (b" W srv ", b" E srv ", b"loading model"))
         return (self._slot_rule, self._memory_rule, *wrong, *bare)
 
     def _launched(self) -> None:
         if not self._serving:
             self._serving = True
             self._srv.served()
-            self.rules = self._serving_rules()
+            self._turn(self._serving_rules())
 
     def _summaries_are_bare(self) -> None:
         if not self._bare:
             self._bare = True
             if self._serving:
-                self.rules = self._serving_rules()
+                self._turn(self._serving_rules())
+
+    def _turn(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self._slots.turned = True
 
     def _started(self) -> None:
         self._slots.settle()
@@ -142,21 +159,7 @@ def _whole(reader: Callable[[bytes], None]) -> Callable[[bytes, int, int], None]
 class _Format:
     engine: Final = "llama-server"
     wraps: Final[frozenset[str]] = frozenset()
-    own: Final = re.compile(
-        rb"\n"
-        + PREFIX
-        + rb"(?:"
-        + _STAMP
-        + rb"?(?:[IWE] )?(?:("
-        + _LIBRARY
-        + rb"|que|res|cmn|spec|slot)[: ]|"
-        + HEADER
-        + rb"(?:("
-        + KNOWN
-        + rb"))?)"
-        rb"|" + _STAMP + rb"(?:(D) |[IWE] )"
-        rb'|\{"type":"(?:(fit_memory_breakdown)|log)"|( {6}total time = |\t(?:repeat_|dry_|top_k|mirostat)))'
-    )
+    own: Final = re.compile(rb"\n" + OWN_LINE)
 
     def sniff(self, head: bytes) -> int:
         return sum(1 for _ in _SURE.finditer(head))
