@@ -36,7 +36,7 @@ def _changed(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
         if name in old and name in new and old[name] != new[name]:
             yield f"{name}: {old[name]} → {new[name]}"
     batches = before.rates.batch_tokens, after.rates.batch_tokens
-    told = before.rates.batch_assumed or after.rates.batch_assumed
+    told = "assumed" in (before.rates.batch_source, after.rates.batch_source)
     if not told and batches[0] != batches[1] and not ("n_batch" in old and "n_batch" in new):
         yield f"n_batch: {batches[0]} → {batches[1]}"
 

@@ -13,6 +13,7 @@ from planner.core.plan import Remark
 from planner.core.simulation import PassCost
 
 Severity = Literal["high", "medium", "low"]
+BatchSource = Literal["printed", "inferred", "assumed"]
 Cause = Literal["other_adapter", "same_adapter", "slots_full", "nothing"]
 CAUSES: Final[tuple[Cause, ...]] = ("other_adapter", "same_adapter", "slots_full", "nothing")
 
@@ -61,6 +62,7 @@ class Rates:
     """Speeds with nothing else running. `cost` is the pass model fitted to the log (None: too little in it).
 
     `prefill` and `decode` are what the log's own mean prompt and answer have under it, or the given ones (`given`).
+    `batch_source`: the batch is printed (or plain from its progress lines), follows from what answers got beside prompts, or is the default.
     `decode_streams`: the fewest streams that ever generated together; above 1 the single stream is extrapolated.
     """
 
@@ -69,7 +71,7 @@ class Rates:
     by_batch: tuple[BatchRate, ...] = ()
     cost: PassCost | None = None
     batch_tokens: int | None = None
-    batch_assumed: bool = True
+    batch_source: BatchSource = "assumed"
     decode_streams: int = 1
     given: bool = False
 

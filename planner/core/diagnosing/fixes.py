@@ -9,7 +9,7 @@ from planner.core.errors import InputError
 from planner.core.logs.record import Facts
 
 # After the names that other drop-ins have, so that its values win.
-_DROP_IN: Final = "/etc/systemd/system/{engine}.service.d/90-diagnosis.conf"
+_DROP_IN: Final = "/etc/systemd/system/{engine}.service.d/90-diagnosis-{option}.conf"
 _HEAD: Final = (
     "Written from the diagnosis of a log. One setting at a time: only then the next log shows what it did.",
     "Then: systemctl daemon-reload && systemctl restart {engine}",
@@ -24,16 +24,16 @@ def fix_files(facts: Facts, name: str, value: str | int, why: str) -> tuple[File
         return ()
     if facts.engine == "vllm":
         head = [
-            "Written from the diagnosis of a log: vllm serve --config vllm-diagnosis.yaml",
+            "Written from the diagnosis of a log: vllm serve --config with this file",
             "A flag on the command line wins over this file.",
         ]
         content = {(setting.flag or "").lstrip("-"): _yaml.Noted(_whole(setting.value), setting.why)}
-        return (File("vllm-diagnosis.yaml", _yaml.document(head, content), why),)
+        return (File(f"vllm-{(setting.flag or name).lstrip('-')}.yaml", _yaml.document(head, content), why),)
     if setting.env is None:
         return ()
     head = [line.format(engine=facts.engine) for line in _HEAD]
     text = _systemd.unit(head, [_systemd.Section("Service", _arguments.environment([setting]))])
-    return (File(_DROP_IN.format(engine=facts.engine), text, why),)
+    return (File(_DROP_IN.format(engine=facts.engine, option=name.lstrip("-").lower().replace("_", "-")), text, why),)
 
 
 def fix_setting(facts: Facts, name: str, value: str | int, why: str) -> Setting | None:

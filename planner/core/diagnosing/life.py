@@ -1,6 +1,6 @@
 """A task on its way through the sweep: its moments, and what the server's clocks showed at each of them."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from planner.core.logs.record import Mark, Task
 
@@ -9,17 +9,29 @@ PRINTED_LATE_S: Final = 0.01
 MAX_PASSES: Final = 4_096
 
 
+class Pair(NamedTuple):
+    """A stretch of an answer while `prefill` was read, with the passes that ended in it; `sure` where their size is printed."""
+
+    prefill: "Life"
+    start_s: float
+    end_s: float
+    passes: int
+    streams: int
+    sure: bool
+
+
 class Life:
     """`began`, `first` and `last` are the starts of prefill and generation and the last known token, which is number `tokens`.
 
     A task is `answered` where its summary tells them; else its progress lines do, as far as they go: `reads` and `generates` say
     which stretches are known. `at_*` hold the clocks' readings at each moment, `marked_*` the last known count of its tokens.
     `sent` is when the request came, as far as that is known or likely; `stalled_s` and `stalled_tokens` add up what it generated beside prefills of others, `clean_*` what it did otherwise than beside long ones.
+    `pairs` are its stretches beside single prompts, `free` those in which it went on as if nobody read.
     """
 
     __slots__ = (
-        "answered", "at_began", "at_first", "at_launch", "at_mark", "began", "clean_s", "clean_tokens", "ends", "first", "generates", "last", "launched", "long",
-        "marked_s", "marked_tokens", "pause_s", "reads", "sent", "stalled_s", "stalled_tokens", "stalls", "task", "tokens",
+        "answered", "at_began", "at_first", "at_launch", "at_mark", "began", "clean_s", "clean_tokens", "ends", "first", "free", "generates", "last", "launched", "long",
+        "marked_s", "marked_tokens", "pairs", "pause_s", "reads", "sent", "stalled_s", "stalled_tokens", "stalls", "task", "tokens",
     )  # fmt: skip
 
     def __init__(self, task: Task, launched: float, ends: float, *, long_prefill: int) -> None:
@@ -43,6 +55,8 @@ class Life:
         self.stalled_tokens = self.clean_tokens = 0
         self.sent = launched
         self.stalls: list[tuple[float, float]] = []
+        self.pairs: list[Pair] = []
+        self.free: list[tuple[float, float]] = []
         self.at_launch = self.at_began = self.at_first = self.at_mark = NOWHERE
 
     def _from_marks(self, task: Task, ends: float) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from planner.core import units
+from planner.core.diagnosing.batch import Beside, Mixed
 from planner.core.diagnosing.diagnosis import Cause, GenerationRate, Lane, Stall
 from planner.core.diagnosing.gathering import Thinned, Values, Worst
 from planner.core.diagnosing.groups import Groups
-from planner.core.diagnosing.life import Clocks, Life
+from planner.core.diagnosing.life import Clocks, Life, Pair
 from planner.core.diagnosing.own import OwnWork
 from planner.core.diagnosing.sample import Sampled, Stretch
 from planner.core.diagnosing.speeds import POINTS, ReadPoint, StepPoint
@@ -27,6 +28,10 @@ _FOUND: Final = 0.1
 REREAD_LEAST: Final = 512
 _HISTORIES: Final = 64
 _STALLS_SHOWN: Final = 20
+# A pass with so much of the batch from one prompt has next to nothing of another.
+_FILLED: Final = 0.9
+# Where an answer's tokens took no more than so many times as long as usual, nothing held it up.
+_UNDISTURBED: Final = 1.5
 LEAST_OVERLAP_S: Final = 0.001
 
 
@@ -46,7 +51,7 @@ class Observed:
         self.steps_beside: Thinned[StepPoint] = Thinned(POINTS)
         self.batches: dict[int, list[float]] = {}
         self.stalls, self.overlaps = Worst(), Worst()
-        self.overlaps_long = 0
+        self.mixed: Thinned[Mixed] = Thinned(POINTS)
         self.longest_stalling_prompt = 0
         self._during, self._otherwise = Values(), Values()
         self._during_sums, self._otherwise_sums = [0.0, 0.0], [0.0, 0.0]
@@ -90,21 +95,25 @@ class Observed:
         self.waits["slots_full"].add(at_s=life.launched, task=life.task.number, seconds=full_s, text=text)
 
     def read(self, life: Life, clocks: Clocks, streams: int) -> None:
+        """Its passes, as far as they were its own: all where no other prompt was read, else those whose batch it filled."""
         seconds = life.first - life.began
         tokens = life.task.computed_tokens or 0
-        if not (tokens and seconds > 0 and life.answered) or clocks.reading_two - life.at_began.reading_two > seconds / 100:
+        if not (tokens and seconds > 0 and life.answered):
             return
-        beside = streams > 0 or clocks.clean > life.at_began.clean
-        points = self.read_beside if beside else self.read_alone
+        alone = clocks.reading_two - life.at_began.reading_two <= seconds / 100
+        points = self.read_beside if streams or clocks.clean > life.at_began.clean else self.read_alone
+        step = self._step()
         before, before_s = 0, life.began
         for mark in (*life.prefill_marks(), None):
             done, at_s = (mark.tokens, mark.at_s) if mark else (tokens, life.first)
-            if before < done <= tokens and at_s > before_s:
-                passes = -(-(done - before) // self._step())
+            if not (before < done <= tokens and at_s > before_s):
+                continue
+            passes = -(-(done - before) // step)
+            if alone or done - before >= _FILLED * passes * step:
                 middle = (life.task.cached_tokens or 0) + (before + done) / 2
                 points.offer(ReadPoint(done - before + streams * passes, middle, at_s - before_s, passes))
                 self._batch_rate(done - before, at_s - before_s, passes)
-                before, before_s = done, at_s
+            before, before_s = done, at_s
 
     def _batch_rate(self, tokens: int, seconds: float, passes: int) -> None:
         size = tokens / passes
@@ -114,49 +123,33 @@ class Observed:
         held[1] += seconds
         held[2] += 1
 
-    def overlapped(self, prefill: Life, stream: Life, *, start_s: float, end_s: float, passes: int) -> None:
-        seconds = end_s - start_s
-        if seconds < max(LEAST_OVERLAP_S, (prefill.first - prefill.began) / 100):
-            # The log's last digit: one began when the other ended.
-            return
-        if prefill.long:
-            self.overlaps_long += 1
-            self._during.add(passes / seconds)
-            self._during_sums[0] += passes
-            self._during_sums[1] += seconds
-        if self._pauses(seconds / max(1, passes)) and stream.generates:
-            asked = prefill.task.computed_tokens or 0
-            self.longest_stalling_prompt = max(self.longest_stalling_prompt, asked)
-            self.overlaps.add(
-                at_s=start_s,
-                task=stream.task.number,
-                seconds=seconds,
-                text=f"Task {stream.task.number} got {units.counted(passes, 'token')} in {units.seconds(seconds)} while {asked:,} prompt tokens "
-                f"of task {prefill.task.number} were read.",
-            )
-            if len(stream.stalls) < _STALLS_SHOWN:
-                stream.stalls.append((start_s, end_s))
-
     def generated(self, life: Life, since: Clocks, clocks: Clocks, *, seconds: float, tokens: int) -> None:
         """Of `tokens` tokens each pass with a prompt in it gave one; the others came at the usual pace."""
         if seconds <= 0:
             self.itl.add(0.0, tokens)
             return
+        typical = self.typical_gap_s
         beside_s = min(seconds, clocks.reading - since.reading)
         passes = min(tokens, clocks.passes - since.passes) if beside_s > seconds / 50 else 0
+        if not passes and beside_s > seconds / 2 and typical and seconds <= _UNDISTURBED * tokens * typical:
+            life.free.append((life.marked_s, life.marked_s + seconds))
         clean_s, clean = seconds - (beside_s if passes else 0.0), tokens - passes
-        typical = self.typical_gap_s
         if passes and clean and clean_s < 0.3 * clean * (typical or clean_s / clean):
-            # More tokens came than passes are known: the prompt was read in smaller ones.
-            clean = min(clean, int(clean_s / typical)) if typical else 0
-            passes = tokens - clean
+            if typical and seconds > _UNDISTURBED * tokens * typical:
+                # More tokens came than passes are known: the prompt was read in smaller ones.
+                clean = min(clean, int(clean_s / typical))
+                passes = tokens - clean
+            else:
+                # The prompt waited in the middle, for another adapter's answers to end.
+                life.free.append((life.marked_s, life.marked_s + seconds))
+                passes, clean, clean_s = 0, tokens, seconds
         if passes and not clean:
             beside_s, clean_s = seconds, 0.0
         if passes:
             self._beside(life, beside_s, passes, typical)
         if clean:
             self._clean(life, since, clocks, clean_s, clean, exact=not passes)
-        long_s = min(seconds, clocks.reading_long - since.reading_long)
+        long_s = min(seconds, clocks.reading_long - since.reading_long) if passes else 0.0
         life.clean_s += seconds - long_s
         life.clean_tokens += tokens - (min(passes, clocks.long_passes - since.long_passes) if long_s else 0)
 
@@ -187,6 +180,7 @@ class Observed:
         sent = self._sent_s(task)
         if sent is not None:
             life.sent = min(sent, life.launched)
+        self._beside_prompts(life, clocks)
         self._stood_still(life)
         self.stretch.add(_sampled(life, task, self.typical_gap_s), life.ends - life.launched)
         if not life.answered:
@@ -196,6 +190,55 @@ class Observed:
         self.groups.add(life, clocks)
         self.ttft.add(life.first - (life.launched if sent is None else life.sent))
         self._reread(life)
+
+    def _beside_prompts(self, life: Life, clocks: Clocks) -> None:
+        """Its stretches beside prompts, one by one; those in which it went on undisturbed are none."""
+        held = [pair for pair in life.pairs if _lasted(pair) and not any(start <= pair.start_s < end for start, end in life.free)]
+        unsure = []
+        for pair in held:
+            seconds = pair.end_s - pair.start_s
+            prefill = pair.prefill
+            if pair.sure and prefill.long:
+                self._during_one(pair.passes, seconds)
+            elif not pair.sure:
+                share = min(1.0, seconds / max(1e-9, prefill.first - prefill.began))
+                unsure.append(Beside(share * (prefill.task.computed_tokens or 0), seconds, pair.streams, prefill.long))
+            if self._pauses(seconds / max(1, pair.passes)) and life.generates:
+                self._overlap(life, pair, seconds)
+        if unsure and life.answered:
+            span = clocks.clean - life.at_first.clean
+            reading = min(life.last - life.first, clocks.reading - life.at_first.reading)
+            streams, context = (clocks.streams - life.at_first.streams, clocks.context - life.at_first.context) if span > 0 else (0.0, 0.0)
+            self.mixed.offer(
+                Mixed(
+                    life.tokens - 1, life.last - life.first - reading, streams / max(span, 1e-9), context / max(span, 1e-9), tuple(unsure)
+                )
+            )
+
+    def _during_one(self, passes: int, seconds: float) -> None:
+        self._during.add(passes / seconds)
+        self._during_sums[0] += passes
+        self._during_sums[1] += seconds
+
+    def _overlap(self, life: Life, pair: Pair, seconds: float) -> None:
+        asked = pair.prefill.task.computed_tokens or 0
+        self.longest_stalling_prompt = max(self.longest_stalling_prompt, asked)
+        self.overlaps.add(
+            at_s=pair.start_s,
+            task=life.task.number,
+            seconds=seconds,
+            text=f"Task {life.task.number} got {units.counted(pair.passes, 'token')} in {units.seconds(seconds)} while {asked:,} prompt tokens "
+            f"of task {pair.prefill.task.number} were read.",
+        )
+        if len(life.stalls) < _STALLS_SHOWN:
+            life.stalls.append((pair.start_s, pair.end_s))
+
+    def settle(self, batch: int) -> None:
+        """The batch is known as well as it ever will be: what was generated in passes of unknown size is counted by it."""
+        for answer in self.mixed.items:
+            for beside in answer.beside:
+                if beside.long:
+                    self._during_one(beside.passes(batch), beside.seconds)
 
     def _stood_still(self, life: Life) -> None:
         task = life.task
@@ -228,6 +271,11 @@ class Observed:
 
     def otherwise(self) -> GenerationRate:
         return _rate(self._otherwise, self._otherwise_sums)
+
+
+def _lasted(pair: Pair) -> bool:
+    """One that began when the other ended lasts as long as the log's last digit."""
+    return pair.end_s - pair.start_s >= max(LEAST_OVERLAP_S, (pair.prefill.first - pair.prefill.began) / 100)
 
 
 def _rate(values: Values, sums: list[float]) -> GenerationRate:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from planner.core.diagnosing.batch import batch_of
 from planner.core.diagnosing.collecting import Collected
-from planner.core.diagnosing.diagnosis import BatchRate, Rates
+from planner.core.diagnosing.diagnosis import BatchRate, BatchSource, Rates
 from planner.core.diagnosing.observed import BATCHES
-from planner.core.diagnosing.speeds import StepPoint, fit_reading, fit_steps, pass_cost
+from planner.core.diagnosing.speeds import StepFit, StepPoint, fit_reading, fit_steps, pass_cost
+from planner.core.diagnosing.sweep import DEFAULT_BATCH
 from planner.core.logs.record import Facts
 from planner.core.simulation import PassCost
 
@@ -43,19 +45,29 @@ def rates_of(found: Collected, facts: Facts, given: Given) -> Rates:
         decode = decode or (totals.decode_rates.quantile(0.9) if totals.decode_rates.count else None)
     elif read is not None:
         prefill = prefill or 1 / read.token_s
-    printed = facts.values.get("n_batch")
-    sweep = found.sweep
-    known = isinstance(printed, int) and printed > 0
+    batch, source = _batch(found, facts, steps)
+    seen.settle(batch)
     return Rates(
         prefill=prefill,
         decode=decode,
         by_batch=_by_batch(seen.batches),
         cost=cost,
-        batch_tokens=int(printed) if known else sweep.batch,  # type: ignore[call-overload]
-        batch_assumed=not known and not sweep.batch_seen,
+        batch_tokens=batch,
+        batch_source=source,
         decode_streams=steps.streams if steps else 1,
         given=given.prefill is not None or given.decode is not None,
     )
+
+
+def _batch(found: Collected, facts: Facts, steps: StepFit | None) -> tuple[int, BatchSource]:
+    """n_batch, and how it is known."""
+    printed, sweep = facts.values.get("n_batch"), found.sweep
+    if isinstance(printed, int) and printed > 0:
+        return printed, "printed"
+    if sweep.batch_seen:
+        return sweep.batch, "printed"
+    likely = batch_of(found.observed.mixed.items, steps, DEFAULT_BATCH) if steps else None
+    return (likely, "inferred") if likely else (DEFAULT_BATCH, "assumed")
 
 
 def micro_batch(facts: Facts) -> int:

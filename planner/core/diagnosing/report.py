@@ -125,7 +125,7 @@ def _rates(rates: Rates) -> dict[str, Any]:
         "prefill_by_batch": [{"from": each.low, "to": each.high, "rate": each.rate, "n": each.count} for each in rates.by_batch],
         "given": rates.given,
         "batch": rates.batch_tokens,
-        "batch_assumed": rates.batch_assumed,
+        "batch_source": rates.batch_source,
         "decode_streams": rates.decode_streams,
         "pass_model": None
         if cost is None

@@ -28,7 +28,11 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
             yield from _finding(number, finding)
     else:
         yield ""
-        yield "Nothing was found that slowed this server down."
+        yield (
+            "Nothing was found that slowed this server down."
+            if diagnosis.finished or diagnosis.in_flight_max
+            else "No request was found in this log, so it does not say what was slow."
+        )
     yield from _section("Ruled out", [f"{each.hypothesis}: {each.evidence}" for each in diagnosis.ruled_out])
     yield from _section("What if", [each.text for each in diagnosis.what_if])
     yield from _purposes(diagnosis)

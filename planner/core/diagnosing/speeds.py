@@ -44,10 +44,13 @@ class ReadFit:
 
 @dataclass(frozen=True, slots=True)
 class StepFit:
+    """`spread` is how far a stretch typically lies from the fit, as a share. `streams`: the fewest that ever ran together."""
+
     step_s: float
     sequence_s: float
     cached_token_s: float
     streams: int
+    spread: float = 0.0
 
 
 def fit_reading(points: Sequence[ReadPoint], step_s: float) -> ReadFit | None:
@@ -73,7 +76,8 @@ def fit_steps(points: Sequence[StepPoint]) -> StepFit | None:
     if not found:
         return None
     fewest = min(point.streams for point in points)
-    return StepFit(max(found[0], 1e-9), found[1], found[2], max(1, round(fewest)))
+    off = sorted((abs(y / max(1e-12, _value(found, x)) - 1), weight) for x, y, weight in kept)
+    return StepFit(max(found[0], 1e-9), found[1], found[2], max(1, round(fewest)), _weighted_median(off))
 
 
 Row = tuple[tuple[float, ...], float, float]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from planner.core.diagnosing.gathering import Load
-from planner.core.diagnosing.life import Clocks, Life
+from planner.core.diagnosing.life import Clocks, Life, Pair
 from planner.core.logs.record import Task
 
 # A log has a task when it ends. So many later ones are held before the sweep goes on, to know who ran beside it …
@@ -30,7 +30,6 @@ class Watcher(Protocol):
 
     def waited(self, life: Life, *, behind_prefill_s: float, behind_streams_s: float, alone: bool) -> None: ...
     def read(self, life: Life, clocks: Clocks, streams: int) -> None: ...
-    def overlapped(self, prefill: Life, stream: Life, *, start_s: float, end_s: float, passes: int) -> None: ...
     def generated(self, life: Life, since: Clocks, clocks: Clocks, *, seconds: float, tokens: int) -> None: ...
     def ended(self, life: Life, clocks: Clocks) -> None: ...
     def queued(self, life: Life, *, full_s: float) -> None: ...
@@ -221,7 +220,8 @@ class Sweep:
         start = max(prefill.began, stream.first)
         if self._now > start:
             later = prefill.at_began if prefill.began >= stream.first else stream.at_first
-            self._watcher.overlapped(prefill, stream, start_s=start, end_s=self._now, passes=self._clocks.passes - later.passes)
+            sure = self.batch_seen or bool(prefill.prefill_marks())
+            stream.pairs.append(Pair(prefill, start, self._now, self._clocks.passes - later.passes, len(self._generating), sure))
 
     def _mark(self, life: Life, at_s: float, tokens: int) -> None:
         """From the last known count of tokens to this one."""

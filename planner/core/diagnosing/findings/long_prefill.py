@@ -14,6 +14,11 @@ BATCHES: Final = (2_048, 1_024, 512, 256, 128)
 _PAUSE_TARGET_S: Final = 1.0
 # Where no batch meets the target: smaller passes than this cost prefill speed on many machines.
 _SMALL: Final = 256
+_BATCH_FROM: Final = {
+    "printed": "",
+    "inferred": " (by what answers got meanwhile; the log does not print it)",
+    "assumed": " (llama-server's default; the log does not print it)",
+}  # fmt: skip
 # Less than this share of everybody's seconds is no reason to change a server.
 _LEAST: Final = 0.01
 
@@ -31,7 +36,7 @@ def _look(case: Case) -> Finding | None:
         if during.mean is not None and otherwise.mean is not None
         else ""
     )
-    assumed = " (llama-server's default; the log does not print it)" if case.rates.batch_assumed else ""
+    assumed = _BATCH_FROM[case.rates.batch_source]
     return Finding(
         code="long_prefill",
         severity=case.severity(stalls.seconds, stalls.count + 1),

@@ -23,12 +23,13 @@ def _look(case: Case) -> Finding | None:
     beside = f" {thrown.count:,} times the log says that something was thrown out of the cache." if thrown.count else ""
     rolled = f" {forced.count:,} prompts were read again because the cache could not be rolled back." if forced.count else ""
     hit = f" {units.percent(cache.hit_rate)} of all prompt tokens were found in the cache." if cache.hit_rate is not None else ""
+    certain = case.severity(lost, cache.misses + forced.count)
     return Finding(
         code="prompt_cache",
-        severity=case.severity(lost, cache.misses + forced.count),
-        title="Conversations are read again from the beginning",
+        severity="medium" if certain == "high" and not forced.count else certain,
+        title="Long prompts are read from the beginning",
         evidence=f"{units.counted(cache.misses, 'prompt')} as long as an earlier conversation had next to nothing in the cache: {cache.reread_tokens:,} tokens, "
-        f"{case.of_all(lost)}.{hit}{beside}{rolled}",
+        f"{case.of_all(lost)}. They may be conversations that were here before, or new ones.{hit}{beside}{rolled}",
         cause="A slot keeps the last conversation it served; another one that takes the slot, a summary in place of the history, a changed first line "
         "or another adapter makes its cache worthless, and what main memory keeps is bounded.",
         fix="Keep the beginning of every prompt as it was (no clock, no shuffled tools), append instead of rewriting, and give the prompt cache in "
