@@ -67,7 +67,7 @@ def write(schedule: Schedule, style: Style = Style()) -> Written:
     account = Account(schedule)
     writer = _Writer(account, style)
     writer.start()
-    outcome = step_by_step(schedule.scheduler, schedule.cost, schedule.source(), shared=schedule.shared_tokens, watch=writer)
+    outcome = step_by_step(schedule.scheduler, schedule.machine, schedule.source(), shared=schedule.shared_tokens, watch=writer)
     writer.line(outcome.end_s + START_S + 0.5, _srv("operator()", "operator(): cleaning up before exit..."))
     return Written("".join(writer.lines), account, outcome)
 

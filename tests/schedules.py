@@ -17,12 +17,38 @@ DAY_S = 86_400.0
 START_S = 1.5
 
 
+@dataclass(frozen=True)
+class Uneven(PassCost):
+    """A machine on which no two passes take the same time."""
+
+    noise: float = 0.0
+    random: Random = field(default_factory=lambda: Random("uneven"))  # noqa: S311 - a test's, not a secret
+
+    def pass_seconds(
+        self, *, sequences: int, cached_tokens: int, prompt_tokens: int, attended: float, micro_batch_tokens: int | None = None
+    ) -> float:
+        seconds = PassCost.pass_seconds(
+            self,
+            sequences=sequences,
+            cached_tokens=cached_tokens,
+            prompt_tokens=prompt_tokens,
+            attended=attended,
+            micro_batch_tokens=micro_batch_tokens,
+        )
+        return seconds * max(0.2, self.random.gauss(1.0, self.noise))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A server, a machine and what is sent to it: random `traffic`, or the `requests` of a recorded day."""
+    """A server, a machine and what is sent to it: random `traffic`, or the `requests` of a recorded day.
+
+    With `noise` each pass takes that share more or less than its cost says (a standard deviation), as other programs on a machine
+    make it: what a task would have taken alone is still what the cost says.
+    """
 
     scheduler: Scheduler
     cost: PassCost
+    noise: float = 0.0
     traffic: Traffic | None = None
     requests: tuple[Sequence, ...] = ()
 
@@ -32,6 +58,12 @@ class Schedule:
 
     def source(self) -> Source:
         return source_of(self.traffic) if self.traffic else Replay(self.requests)
+
+    @property
+    def machine(self) -> PassCost:
+        """What passes really take."""
+        cost = self.cost
+        return Uneven(cost.step_s, cost.token_s, cost.sequence_s, cost.cached_token_s, cost.attention_s, self.noise) if self.noise else cost
 
     def solo_prefill_s(self, *, cached: int, prompt: int) -> float:
         """Seconds that the prompt takes with the server to itself."""
@@ -200,7 +232,7 @@ class Account:
         return (beside_tokens / beside_s if beside_s else 0.0), (tokens / seconds if seconds else 0.0)
 
 
-def random_schedule(seed: int) -> Schedule:
+def random_schedule(seed: int, *, noise: float = 0.0) -> Schedule:
     """A small server and some dozens of turns: chats with histories, long prompts among them, up to three adapters."""
     random = Random(f"schedule {seed}")  # noqa: S311 - a test's, not a secret
     decode, prefill = random.uniform(15, 90), random.uniform(400, 4_000)
@@ -230,6 +262,7 @@ def random_schedule(seed: int) -> Schedule:
             cached_token_s=step_s * random.uniform(0, 0.2) / 16_384,
             attention_s=token_s * random.uniform(0, 0.3) / 16_384,
         ),
+        noise=noise,
         traffic=Traffic(
             people=people,
             kinds=tuple(kinds),

@@ -73,6 +73,17 @@ def messages(text: str) -> list[str]:
     return [match.group() for match in re.finditer(r"(?:slot +\w+: |prompt eval time| +eval time| +total time).*", text)]
 
 
+@pytest.mark.parametrize("seed", [0, 30, 60])
+def test_on_an_uneven_machine_passes_differ_and_what_tasks_need_alone_does_not(seed: int) -> None:
+    even, uneven = write(random_schedule(seed)), write(random_schedule(seed, noise=0.1))
+    assert uneven.text != even.text
+    assert uneven.account.busy_s / uneven.account.passes == pytest.approx(even.account.busy_s / even.account.passes, rel=0.05)
+    alone = {(truth.computed_tokens, truth.prompt_tokens): truth.own_prefill_s for truth in even.truths}
+    shared = [truth for truth in uneven.truths if (truth.computed_tokens, truth.prompt_tokens) in alone]
+    assert shared
+    assert all(truth.own_prefill_s == alone[truth.computed_tokens, truth.prompt_tokens] for truth in shared)
+
+
 @pytest.mark.parametrize("build", BUILDS)
 def test_every_line_of_a_task_is_one_that_the_real_build_prints(build: Build) -> None:
     if not REAL.exists():
