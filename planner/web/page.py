@@ -7,7 +7,7 @@ from planner.core.attention.config import BY_HAND
 from planner.core.engines import engines
 from planner.core.engines.contract import HandOver
 from planner.core.headline import headline
-from planner.core.plan import Percentiles, Plan
+from planner.core.plan import Percentiles, Plan, Speed
 from planner.web import bars, choices, figures
 from planner.web.address import query
 from planner.web.asking import Outcome
@@ -62,10 +62,16 @@ def _answer(plan: Plan, hand_over: HandOver) -> dict[str, Any]:
     }
 
 
-def _latencies(plan: Plan) -> list[tuple[str, Percentiles]]:
+def _latencies(plan: Plan) -> list[tuple[str, Percentiles, str]]:
+    """What people feel, with the range of the 95th percentile where the speeds are estimates."""
     speed = plan.speed
-    named = (("First token", speed.ttft_seconds), ("Between tokens", speed.itl_seconds), ("Longest pause", speed.pause_seconds))
-    return [(name, times) for name, times in named if times is not None]
+    named = (("First token", "ttft_seconds"), ("Between tokens", "itl_seconds"), ("Longest pause", "pause_seconds"))
+    return [(title, times, _between(speed, name)) for title, name in named if (times := getattr(speed, name)) is not None]
+
+
+def _between(speed: Speed, name: str) -> str:
+    ends = [getattr(end, name) for end in (speed.fastest, speed.slowest) if end is not None]
+    return " to ".join(units.seconds(end.p95) for end in ends) if len(ends) == 2 and None not in ends else ""
 
 
 def summary(outcome: Outcome) -> str:
