@@ -160,6 +160,14 @@ def test_trouble_is_noticed_with_its_figure(said: str, code: str, value: float |
     assert (notice.code, notice.value, notice.at_s, notice.line) == (code, value, 8.0, 3)
 
 
+def test_a_prompt_that_quotes_the_server_says_nothing_of_it() -> None:
+    words = "timed out waiting for llama runner; | task 7 | processing task; requires more system memory (5.6 GiB)"
+    _, tasks, notices = reading(
+        BEGIN + GO.format(9, "routes.go:1500").replace("INFO", "DEBUG") + f'msg="chat request" images=0 prompt="{words}"\n'
+    )
+    assert (tasks, notices) == ([], [])
+
+
 def test_a_restart_begins_with_new_facts() -> None:
     again = BEGIN.replace("NUM_PARALLEL:4", "NUM_PARALLEL:1").replace("08:08", "08:09")
     found, _, _ = reading(BEGIN + MEMORY[0][0] + again)

@@ -225,6 +225,14 @@ def test_a_day_that_no_year_has_is_no_time() -> None:
     ] * 4
 
 
+def test_a_prompt_that_quotes_the_server_says_nothing_of_it() -> None:
+    words = "CUDA out of memory. Tried to allocate 2.00 GiB. Engine 000: " + PERIODIC[0][0]
+    found, samples, notices = reading(
+        f"INFO 04-02 22:33:17 logger.py:37] Received request chatcmpl-6e: prompt: '{words}', params: SamplingParams(n=1)\n"
+    )
+    assert (samples, notices, found.counts.unparsed_lines) == ([], [], 0)
+
+
 def test_tracebacks_and_other_programs_lines_are_counted_as_other() -> None:
     text = 'Traceback (most recent call last):\n  File "x.py", line 8, in <module>\nnanobind: leaked 4 instances!\n'
     found, _, _ = reading(START_0_32 + text)

@@ -71,6 +71,7 @@ class _Ollama:
         self._rules: tuple[Rule, ...] = ()
         self._waiting: deque[Task] = deque()
         self._own = (
+            Rule(b' prompt="', _somebodys_words),
             Rule(b"[GIN] ", self._access),
             *(Rule(anchor, self._fact(anchor)) for anchor in READERS),
             Rule(b'msg="truncating input prompt"', self._trouble("truncated_input", _PROMPT)),
@@ -208,6 +209,10 @@ class _Ollama:
 
     def _put(self, code: str, at_s: float | None, value: float | None) -> None:
         self._log.put(Notice(code=code, line=self._log.line, at_s=at_s, value=value))
+
+
+def _somebodys_words(_block: bytes, _start: int, _at: int) -> None:
+    """At debug level prompts are printed, which may say anything, what the server says included."""
 
 
 def _seconds_of(task: Task) -> float:

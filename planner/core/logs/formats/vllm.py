@@ -62,6 +62,7 @@ class _Vllm:
         self._failed: set[str] = set()
         self._told: tuple[str, float | None, float | None] | None = None
         always = (
+            Rule(b"Received request ", _somebodys_words),
             Rule(b"Avg prompt throughput: ", self._periodic),
             *(Rule(anchor, self._failed_answer) for anchor in _FAILED_ANSWERS),
             Rule(b": Iteration(", self._step),
@@ -234,6 +235,10 @@ class _Vllm:
         if (code, value, notice.at_s) != self._told:
             self._told = (code, value, notice.at_s)
             self._log.put(notice)
+
+
+def _somebodys_words(_block: bytes, _start: int, _at: int) -> None:
+    """With requests logged, a prompt may say anything, what the server says included."""
 
 
 # Lines that begin a start: one of them after the server has served, or the same again, is another start.
