@@ -155,7 +155,7 @@ def _waits(found: Collected) -> Iterator[WaitCause]:
     for cause, worst in found.observed.waits.items():
         if cause == "slots_full":
             queue = joined.queue_all if joined and joined.matched else None
-            longest = queue.histogram.longest if queue and worst.count else None
+            longest = queue.longest if queue and worst.count else None
             yield WaitCause(cause, worst.count, None, longest, inferred=True)
         else:
             yield WaitCause(cause, worst.count, worst.seconds, worst.longest, inferred=cause != "nothing")

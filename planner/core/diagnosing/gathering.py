@@ -1,42 +1,59 @@
 """What is kept of millions of values in bounded memory: distributions, the worst cases, a load over time, a thinned sample."""
 
 from heapq import heappush, heappushpop, nlargest
-from math import exp
+from math import exp, floor, log, sqrt
 from typing import Final, Generic, TypeVar
 
 from planner.core.diagnosing.diagnosis import Bar, Example, Moment, Spread
-from planner.core.simulation.histogram import PER_E, SHIFT, Histogram
 
 T = TypeVar("T")
 
 # Below this a value is none: bins are logarithmic.
 LEAST: Final = 1e-6
 WORST: Final = 3
+# Bins one per cent wide, their edges shifted by an irrational amount so that no round value falls on one.
+_PER_E: Final = 100.0
+_SHIFT: Final = sqrt(0.5)
 
 
 class Values:
-    """A distribution of values that may be zero: `zeros` stand beside the logarithmic bins."""
+    """A distribution of values, in bins one per cent wide; `zeros` are too small for one. A quantile is the mean of its bin."""
 
-    __slots__ = ("histogram", "zeros")
+    __slots__ = ("_bins", "longest", "zeros")
 
     def __init__(self) -> None:
-        self.histogram = Histogram()
+        # By bin: how many, and their sum.
+        self._bins: dict[int, list[float]] = {}
         self.zeros = 0
+        self.longest = 0.0
 
     def add(self, value: float, times: int = 1) -> None:
-        if value > LEAST:
-            self.histogram.add(value, times)
-        else:
+        if value <= LEAST:
             self.zeros += times
+            return
+        self.longest = max(self.longest, value)
+        key = floor(log(value) * _PER_E + _SHIFT)
+        held = self._bins.get(key)
+        if held is None:
+            self._bins[key] = [times, value * times]
+        else:
+            held[0] += times
+            held[1] += value * times
 
     @property
     def count(self) -> int:
-        return self.zeros + self.histogram.total
+        return self.zeros + int(sum(count for count, _ in self._bins.values()))
 
     def quantile(self, share: float) -> float:
-        total = self.count
-        rank = share * total - self.zeros
-        return self.histogram.quantile(rank / self.histogram.total) if rank > 0 and self.histogram.total else 0.0
+        """The value that `share` of all do not exceed."""
+        rank, seen = share * self.count, float(self.zeros)
+        if seen >= rank:
+            return 0.0
+        for _, (count, total) in sorted(self._bins.items()):
+            seen += count
+            if seen >= rank:
+                return min(self.longest, total / count)
+        return self.longest
 
     @property
     def median(self) -> float | None:
@@ -47,13 +64,13 @@ class Values:
         count = self.count
         if not count:
             return None
-        return Spread(count, self.quantile(0.5), self.quantile(0.9), self.quantile(0.95), self.histogram.longest)
+        return Spread(count, self.quantile(0.5), self.quantile(0.9), self.quantile(0.95), self.longest)
 
     def bars(self, per_e: float = 4.0) -> tuple[Bar, ...]:
         """The distribution in `per_e` bins for each factor e, those without a value between others included."""
         merged: dict[int, int] = {}
-        for key, (count, _) in self.histogram.bins.items():
-            place = round((key - SHIFT) / PER_E * per_e)
+        for key, (count, _) in self._bins.items():
+            place = round((key - _SHIFT) / _PER_E * per_e)
             merged[place] = merged.get(place, 0) + int(count)
         zeros = (Bar(0.0, 0.0, self.zeros),) if self.zeros else ()
         if not merged:
@@ -106,7 +123,12 @@ class Load:
             self._most.extend([0] * (last + 1 - len(self._most)))
         if not in_flight:
             return
-        for index in range(max(0, int(start_s / self.width)), last + 1):
+        first = max(0, int(start_s / self.width))
+        if first == last:
+            self._areas[last] += (end_s - start_s) * in_flight
+            self._most[last] = max(self._most[last], in_flight)
+            return
+        for index in range(first, last + 1):
             inside = min(end_s, (index + 1) * self.width) - max(start_s, index * self.width)
             if inside > 0:
                 self._areas[index] += inside * in_flight

@@ -5,8 +5,8 @@ from math import ceil, exp, floor, log
 from typing import Final
 
 # Bins one per cent wide. Their edges are shifted by an irrational amount so that no round number of seconds falls on one.
-PER_E: Final = 100.0
-SHIFT: Final = math.sqrt(0.5)
+_PER_E: Final = 100.0
+_SHIFT: Final = math.sqrt(0.5)
 
 
 class Histogram:
@@ -27,14 +27,14 @@ class Histogram:
         """The durations first, first + growth … of `steps` steps, each `times` over."""
         last = first + growth * (steps - 1)
         self.longest = max(self.longest, last)
-        key = floor(log(first) * PER_E + SHIFT)
+        key = floor(log(first) * _PER_E + _SHIFT)
         # A run that grows into further bins is cut at their edges.
-        while growth and floor(log(last) * PER_E + SHIFT) != key:
-            here = min(steps - 1, max(1, ceil((exp((key + 1 - SHIFT) / PER_E) - first) / growth)))
+        while growth and floor(log(last) * _PER_E + _SHIFT) != key:
+            here = min(steps - 1, max(1, ceil((exp((key + 1 - _SHIFT) / _PER_E) - first) / growth)))
             self._put(key, here * times, (here * first + growth * (here * (here - 1) / 2)) * times)
             first += growth * here
             steps -= here
-            key = floor(log(first) * PER_E + SHIFT)
+            key = floor(log(first) * _PER_E + _SHIFT)
         self._put(key, steps * times, (steps * first + growth * (steps * (steps - 1) / 2)) * times)
 
     def _put(self, key: int, count: float, total: float) -> None:
