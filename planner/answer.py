@@ -21,10 +21,10 @@ class Answer:
     source: Source
 
 
-def answer(request: PlanRequest, hub: Hub | None, source: Source | None = None) -> Answer:
+def answer(request: PlanRequest, hub: Hub | None, source: Source | None = None, *, simulated: bool = True) -> Answer:
     """The plan for a request. `source` is a model that was read already (a GGUF header, an object of a batch)."""
     found = source or find_model(request, hub)
-    plan, hand_over = make_plan(request, found)
+    plan, hand_over = make_plan(request, found, simulated=simulated)
     return Answer(plan, hand_over, found)
 
 

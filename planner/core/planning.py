@@ -172,10 +172,13 @@ def _contradiction(request: PlanRequest, memory: MemoryBudget) -> Iterator[Remar
         )
 
 
-def make_plan(request: PlanRequest, source: Source) -> tuple[Plan, HandOver]:
-    """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned."""
+def make_plan(request: PlanRequest, source: Source, *, simulated: bool = True) -> tuple[Plan, HandOver]:
+    """The plan and what to install for it. Raises InputError (with its field) where the request cannot be planned.
+
+    Not `simulated`, passes and queue come from closed forms: a fraction of the time, for many plans at once.
+    """
     drafted, why = choose_engine(request, source)
-    chosen = advised(drafted, source)
+    chosen = advised(drafted, source) if simulated else drafted
     request = chosen.request
     cache = cache_view(chosen.engine, chosen.job, slots=chosen.fit.slots)
     memory = chosen.engine.budget(chosen.job, chosen.fit.slots)

@@ -171,6 +171,16 @@ def test_a_batch_answers_line_by_line_in_order(run: Any) -> None:
     assert all(0 < len(answer["error"]) < 500 for answer in answers if "error" in answer)
 
 
+def test_closed_forms_are_there_for_long_batches(run: Any) -> None:
+    words = ("Qwen/Qwen3-8B", "--device", "rtx-4090", "--users", "20", "--json")
+    simulated, closed = (json.loads(run(*words, *more).out) for more in ((), ("--no-simulation",)))
+    assert simulated["speed"]["ttft"] is not None
+    assert closed["speed"]["ttft"] is None
+    assert closed["engine"]["expect"] == simulated["engine"]["expect"]
+    line = json.dumps({"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "users": 20})
+    assert json.loads(run("--batch", "-", "--no-simulation", stdin=line + "\n").out) == closed
+
+
 ASKED = {"gpu_memory": "24GiB", "context": 2048, "model": "Qwen/Qwen3-8B", "engine": "llama-server"}
 
 
