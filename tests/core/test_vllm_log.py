@@ -11,6 +11,7 @@ from planner.core.logs.reading import Reading, read
 from planner.core.logs.record import Notice, Sample
 
 REAL = Path(__file__).resolve().parent.parent.parent.parent / "shared/truth/logs/own/vllm"
+PUBLIC = REAL.parent.parent / "public/vllm-0.19.2rc1-qwen36-35b-awq-rocm-gfx1151.log"
 PREFIX = "(APIServer pid=7) INFO 11-29 14:49:{:02d} [loggers.py:335] "
 
 
@@ -48,6 +49,8 @@ START_0_6 = """\
 INFO 01-15 10:23:40 api_server.py:529] args: Namespace(host=None, model='m/x', max_model_len=32768, gpu_memory_utilization=0.9, max_num_seqs=256, swap_space=4)
 INFO 01-15 10:23:41 llm_engine.py:237] Initializing an LLM engine (v0.6.3) with config: model='m/x', dtype=torch.float16, max_seq_len=32768, tensor_parallel_size=2, quantization=None, kv_cache_dtype=auto
 INFO 01-15 10:23:50 model_runner.py:1071] Loading model weights took 14.4800 GB
+INFO 01-15 10:23:51 worker.py:267] the current vLLM instance can use total_gpu_memory (79.33GiB) x gpu_memory_utilization (0.90) = 71.39GiB
+INFO 01-15 10:23:51 worker.py:267] model weights take 14.99GiB; non_torch_memory takes 1.39GiB; PyTorch activation peak memory takes 0.32GiB; the rest of the memory reserved for KV Cache is 54.69GiB.
 INFO 01-15 10:23:52 distributed_gpu_executor.py:57] # GPU blocks: 12483, # CPU blocks: 2048
 INFO 01-15 10:23:52 distributed_gpu_executor.py:61] Maximum concurrency for 32768 tokens per request: 6.10x
 """
@@ -64,7 +67,7 @@ STARTS = [
     }),
     (START_0_6, "V0", {
         "version": "0.6.3", "model": "m/x", "max_model_len": 32_768, "gpu_memory_utilization": 0.9, "max_num_seqs": 256, "swap_space": 4,
-        "dtype": "float16", "tensor_parallel_size": 2, "kv_cache_dtype": "auto", "weights_gib": 14.48, "num_blocks": 12_483, "max_concurrency": 6.1,
+        "dtype": "float16", "tensor_parallel_size": 2, "kv_cache_dtype": "auto", "weights_gib": 14.99, "available_kv_gib": 54.69, "num_blocks": 12_483, "max_concurrency": 6.1,
     }),
 ]  # fmt: skip
 
@@ -254,6 +257,7 @@ NEAR_MISSES = [
     "█  version " + "1" * 100_000,
     "█  model " + "a/" * 50_000,
     " KV cache size: " + "1,234" * 20_000,
+    "model weights take 1GiB; " + "KV Cache is -" * 7_000,
     "Maximum concurrency for " + "1,234" * 20_000,
     "max seq len (" + "1,234" * 20_000,
     ": Iteration(" + "1" * 100_000,
@@ -274,8 +278,22 @@ def test_near_misses_of_a_hundred_kilobytes_cost_no_more_than_reading_them(line:
 
 def test_its_lines_are_known_from_others() -> None:
     assert FORMAT.sniff(START_0_32.encode()) == 6
-    assert FORMAT.sniff(START_0_6.encode()) == 5
+    assert FORMAT.sniff(START_0_6.encode()) == 7
     assert FORMAT.sniff(b"slot launch_slot_: id  0 | task 0 | processing task\nINFO:     Started server process [1]\n") == 0
+
+
+@pytest.mark.skipif(not PUBLIC.exists(), reason="the public logs are not here")
+def test_a_public_log_says_what_its_start_says_here() -> None:
+    found = read([PUBLIC.read_bytes()])
+    periodic = [item for item in found if isinstance(item, Sample)]
+    expected = STARTS[0][2]
+    assert {name: found.facts.values.get(name) for name in expected} == expected
+    assert (found.counts.unparsed_lines, len(periodic)) == (0, 5)
+    assert [(sample.running, sample.generation_rate, sample.cache_share) for sample in periodic[:3]] == [
+        (0, 3.2, 0.0),
+        (1, 3.4, 0.003),
+        (1, 24.9, 0.003),
+    ]
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real servers' logs are not here")

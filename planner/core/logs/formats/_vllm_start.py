@@ -22,6 +22,7 @@ _AUTO_LENGTH: Final = re.compile(
 _BATCH: Final = re.compile(rb"max_num_batched_tokens=(\d{1,12})")
 _ATTENTION_BLOCK: Final = re.compile(rb"Setting attention block size to (\d{1,9}) tokens")
 _WEIGHTS: Final = re.compile(rb"took " + _DECIMAL + rb" G(?:i)?B")
+_PROFILED: Final = re.compile(rb"model weights take " + _DECIMAL + rb"GiB; [^\n]{1,300}KV Cache is (-?\d{1,9}(?:\.\d{1,6})?)GiB")
 _VERSION: Final = re.compile(rb"version (\d[\w.+-]{0,60})")
 _ENGINE: Final = re.compile(rb"LLM engine \(v(\d[\w.+-]{0,60})\)")
 _SETTING: Final = re.compile(
@@ -170,6 +171,13 @@ def read_size(block: bytes, at: int, end: int, facts: Facts) -> bool:
     return bool(size or concurrency)
 
 
+def read_profile(block: bytes, at: int, end: int, facts: Facts) -> bool:
+    """Memory as releases before 0.9 (V0) sum it up. What is left for the cache may be less than nothing."""
+    if found := _PROFILED.search(block, at, end):
+        facts.values |= {"weights_gib": float(found[1]), "available_kv_gib": float(found[2])}
+    return found is not None
+
+
 def _reader(name: str, pattern: re.Pattern[bytes], kind: Callable[[bytes], Scalar]) -> "Reader":
     def read(block: bytes, at: int, end: int, facts: Facts) -> bool:
         found = pattern.search(block, at, end)
@@ -196,6 +204,7 @@ READERS: Final[dict[bytes, Reader]] = {
     b"Setting attention block size to ": _reader("block_size", _ATTENTION_BLOCK, int),
     b"odel loading took ": _reader("weights_gib", _WEIGHTS, float),
     b"Loading model weights took ": _reader("weights_gib", _WEIGHTS, float),
+    b"model weights take ": read_profile,
     b"Available KV cache memory: ": _reader("available_kv_gib", _AVAILABLE, float),
     b" blocks: ": _reader("num_blocks", _BLOCKS, whole),
     b"num_gpu_blocks_override=": _reader("num_blocks", _OVERRIDE, int),
