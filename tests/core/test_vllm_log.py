@@ -172,6 +172,11 @@ def test_a_start_that_fails_says_why_once(line: str, word: str, longest: float |
     assert found.facts.starts == 1
 
 
+def test_a_request_that_is_not_valid_is_no_failed_start() -> None:
+    found, _, notices = reading("pydantic_core._pydantic_core.ValidationError: 1 validation error for ChatCompletionRequest\n" + START_0_32)
+    assert (notices, "failure" in found.facts.values) == ([], False)
+
+
 def test_a_restart_begins_with_new_facts_and_goes_on_in_time() -> None:
     between = PREFIX.format(50) + PERIODIC[0][0] + "\n"
     second = START_0_32.replace("14:4", "14:5").replace("2,560", "5,120")

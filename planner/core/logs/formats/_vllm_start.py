@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -213,25 +214,27 @@ READERS: Final[dict[bytes, Reader]] = {
 }  # fmt: skip
 
 
-def _too_small(block: bytes, at: int, end: int, facts: Facts) -> float | None:
-    found = _TOO_SMALL.search(block, at, end)
-    if not found:
-        return None
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A text that ends a start: a word for it, what must stand at its anchor for it to be one, and what else it says."""
+
+    word: str
+    form: re.Pattern[bytes] | None = None
+    figure: Callable[[re.Match[bytes], Facts], float | None] | None = None
+
+
+def _longest_that_fits(found: re.Match[bytes], facts: Facts) -> float | None:
     facts.values |= {"needed_kv_gib": float(found[2]), "available_kv_gib": float(found[3])}
     return float(found[4]) if found[4] else None
 
 
-def _too_small_old(block: bytes, at: int, end: int, _facts: Facts) -> float | None:
-    found = _TOO_SMALL_OLD.search(block, at, end)
-    return float(whole(found[2])) if found else None
-
-
-# Texts that end a start: a word for each, and the longest context that would fit where the text has one.
-FAILURES: Final[dict[bytes, tuple[str, Callable[[bytes, int, int, Facts], float | None]]]] = {
-    b"max seq len (": ("cache_too_small", lambda *line: _too_small(*line) or _too_small_old(*line)),
-    b"No available memory for the cache blocks": ("no_memory_for_cache", lambda *_: None),
-    b"vllm: error: ": ("unknown_argument", lambda *_: None),
-    b" validation error": ("invalid_argument", lambda *_: None),
-    b"Worker failed with error ": ("worker_failed", lambda *_: None),
-    b"ngine core initialization failed": ("engine_failed", lambda *_: None),
-}  # fmt: skip
+# By their anchors. The figure is the longest context that would fit.
+FAILURES: Final[dict[bytes, Failure]] = {
+    b" GiB KV cache is needed": Failure("cache_too_small", _TOO_SMALL, _longest_that_fits),
+    b"is larger than the maximum number of tokens": Failure("cache_too_small", _TOO_SMALL_OLD, lambda found, _: float(whole(found[2]))),
+    b"No available memory for the cache blocks": Failure("no_memory_for_cache"),
+    b"vllm: error: ": Failure("unknown_argument"),
+    b" validation error": Failure("invalid_argument", re.compile(rb" validation errors? for \w{0,60}(?:Config|Args)\b")),
+    b"Worker failed with error ": Failure("worker_failed"),
+    b"ngine core initialization failed": Failure("engine_failed"),
+}

@@ -37,6 +37,8 @@ _ASKED: Final = re.compile(
     rb"maximum (?:context|model) length is \d{1,12}(?: tokens)?\. However, (?:you requested|your prompt contains at least|the request has|you passed) (\d{1,12})"
 )
 _LONGEST_LINE: Final = 2_000
+# A failure's text may begin so far before what it is known by.
+_BEFORE_ANCHOR: Final = 60
 _GIB: Final = {b"G": 1.0, b"M": 1 / 1024, b"K": 1 / 1024**2}
 
 # What its loggers call the figures of a sample; the older release's names after the newer ones'.
@@ -52,14 +54,14 @@ def _share(percent: float) -> float:
 class _Vllm:
     """One log's reading. Rules for start-up hold until the server serves."""
 
-    __slots__ = ("_clock", "_clock_s", "_failed", "_log", "_serving", "_starting", "_told", "_words", "rules")
+    __slots__ = ("_clock", "_clock_s", "_failed", "_log", "_seen", "_serving", "_starting", "_told", "rules")
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._clock = YearlessClock()
         self._clock_s: float | None = None
-        self._words: set[bytes] = set()  # start-up lines of the start that is going on
-        self._failed: set[str] = set()
+        self._seen: set[bytes] = set()  # first lines of the start that is going on
+        self._failed = False
         self._told: tuple[str, float | None, float | None] | None = None
         always = (
             Rule(b"Received request ", _somebodys_words),
@@ -107,38 +109,39 @@ class _Vllm:
     def _begin(self, anchor: bytes, block: bytes, start: int, at: int) -> None:
         """One of the lines that a start has once (an engine core's may come several times within it)."""
         facts = self._log.facts
-        again = anchor in self._words and anchor != b" LLM engine (v"
-        if not self._words or again or self.rules is self._serving:
+        again = anchor in self._seen and anchor != b" LLM engine (v"
+        if not self._seen or again or self.rules is self._serving:
             facts.starts += 1
             facts.values.clear()
-            self._words.clear()
-            self._failed.clear()
+            self._seen.clear()
+            self._failed = False
             self.rules = self._starting
             if self._clock_s is not None and (found := CLOCK.search(block, start, at)):
                 before_s, now_s = self._clock_s, self._clock.seconds(found)
                 if now_s is not None and now_s < before_s:
                     self._log.axis.restart()
-        self._words.add(anchor)
+        self._seen.add(anchor)
         self._at(block, start, at)
 
     def _ready(self, _block: bytes, _start: int, _at: int) -> None:
         self.rules = self._serving
 
     def _failure(self, anchor: bytes) -> Handler:
-        word, value_of = FAILURES[anchor]
+        failure = FAILURES[anchor]
 
         def handle(block: bytes, start: int, at: int) -> None:
-            if word in self._failed:  # the traceback says it again
+            begin = max(start, at - _BEFORE_ANCHOR)
+            found = failure.form.search(block, begin, block.find(b"\n", at)) if failure.form else None
+            if self._failed or (failure.form and not found):  # a traceback says it again, and then what follows from it
                 return
             facts = self._log.facts
-            if not self._words:
+            if not self._seen:
                 facts.starts += 1
-                self._words.add(anchor)
-            value = value_of(block, at, block.find(b"\n", at), facts)
-            if not self._failed:
-                facts.values["failure"] = word
-                self._log.put(Notice(code="start_failed", line=self._log.line, at_s=self._at(block, start, at), value=value))
-            self._failed.add(word)
+                self._seen.add(anchor)
+            self._failed = True
+            facts.values["failure"] = failure.word
+            value = failure.figure(found, facts) if found and failure.figure else None
+            self._log.put(Notice(code="start_failed", line=self._log.line, at_s=self._at(block, start, at), value=value))
 
         return handle
 
