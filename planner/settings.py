@@ -102,6 +102,7 @@ MIDDLEWARE = [
     "planner.operations.limits.general_limit",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "planner.web.middleware.bounded_body",
     "planner.permissions.Permissions",
     "axes.middleware.AxesMiddleware",
 ]
@@ -154,6 +155,8 @@ WHITENOISE_USE_FINDERS = not env_flag("HASHED_STATIC", default=False)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
+# Files are read from disk, and each page says how large its own may be; what is larger than any of them is not even received.
+MAX_BODY_BYTES = 64 * 2**20
 
 SECURE_CSP = {
     "default-src": ["'self'"],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -16,5 +17,17 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", policy)
         return response
+
+    return middleware
+
+
+def bounded_body(get_response: GetResponse) -> GetResponse:
+    """Refuses what says that it is larger than anything a page takes, before it is read. What does not say how long it is has no body."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if length.isascii() and length.isdigit() and int(length[:20]) <= settings.MAX_BODY_BYTES:
+            return get_response(request)
+        return render(request, "413.html", {"most": settings.MAX_BODY_BYTES}, status=413)
 
     return middleware

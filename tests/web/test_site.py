@@ -127,3 +127,10 @@ def test_every_file_a_page_loads_is_served(client: Client, name: str) -> None:
     response = client.get(f"/static/{name}")
     assert response.status_code == 200
     assert b"".join(response.streaming_content), "read to its end, which closes the file"
+
+
+@pytest.mark.parametrize("length", ["67108865", "9" * 30, "-1", "many"])
+def test_a_body_larger_than_any_form_is_refused_unread(client: Client, text_of: TextOf, length: str) -> None:
+    response = client.post("/startup/", b"", content_type="application/x-www-form-urlencoded", CONTENT_LENGTH=length)
+    assert response.status_code == 413
+    assert "64 MiB are the most" in text_of(response)
