@@ -126,7 +126,7 @@ def _job(request: PlanRequest, source: Source, engine: Engine, node: Node) -> Jo
         engine_args=_arguments(request.engine_args),
     )
     tensor, pipeline = engine.parallel_sizes(job, tensor=request.tensor_parallel, pipeline=request.pipeline_parallel)
-    return replace(job, tensor_parallel=tensor, pipeline_parallel=pipeline)
+    return replace(job, tensor_parallel=tensor, pipeline_parallel=pipeline) if (tensor, pipeline) != (1, 1) else job
 
 
 @lru_cache(maxsize=256)

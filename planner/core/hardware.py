@@ -73,11 +73,14 @@ class Node:
     reserved_bytes: int = 0
     has_gpu: bool = field(init=False, compare=False, repr=False)
     device: Device = field(init=False, compare=False, repr=False)
+    uniform: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """`device` is the one with the least memory: under an equal split the smallest card decides."""
+        """`device` is the one with the least memory: under an equal split the smallest card decides. `uniform`: all are free alike."""
         object.__setattr__(self, "has_gpu", any(device.is_gpu for device in self.devices))
         object.__setattr__(self, "device", min(self.devices, key=lambda device: device.memory_bytes))
+        first = self.devices[0]
+        object.__setattr__(self, "uniform", not self.reserved_bytes and all(device is first for device in self.devices))
 
     @property
     def shares_memory(self) -> bool:

@@ -1,6 +1,7 @@
 """The machine of a request: devices from the catalogue, memory typed by hand, or a CPU with its RAM."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from planner.core import catalog, units
 from planner.core.errors import InputError
@@ -26,7 +27,7 @@ def machine(request: PlanRequest) -> Node:
 def _machine(request: PlanRequest) -> Node:
     reserved = request.reserved_memory or 0
     if request.device:
-        return _named(request, request.device, reserved)
+        return _named(request.device, request.count, request.gpu_memory, request.ram, reserved)
     if request.gpu_memory:
         return Node((catalog.custom_device(request.gpu_memory),) * request.count, request.ram, reserved_bytes=reserved)
     if request.ram:
@@ -34,33 +35,35 @@ def _machine(request: PlanRequest) -> Node:
     raise InputError("Say what it runs on: a device from the catalogue, GPU memory, or RAM for a machine without a GPU.", field="device")
 
 
-def _named(request: PlanRequest, text: str, reserved: int) -> Node:
-    kinds = [(catalog.device(slug), count) for slug, count in catalog.parse_machines(text)]
-    platforms = [(device, count) for device, count in kinds if not device.is_gpu]
-    cards = _cards(request, text, [(device, count) for device, count in kinds if device.is_gpu])
-    if len(platforms) > 1 or any(count > 1 for _, count in platforms):
+# Many rows of a table are about one machine.
+@lru_cache(maxsize=1024)
+def _named(text: str, count: int, gpu_memory: int | None, ram: int | None, reserved: int) -> Node:
+    kinds = [(catalog.device(slug), number) for slug, number in catalog.parse_machines(text)]
+    platforms = [(device, number) for device, number in kinds if not device.is_gpu]
+    cards = _cards(text, count, gpu_memory, [(device, number) for device, number in kinds if device.is_gpu])
+    if len(platforms) > 1 or any(number > 1 for _, number in platforms):
         raise InputError("A machine has one CPU platform here: name it once, its figures are for a socket.", field="device")
     platform = platforms[0][0] if platforms else None
     if cards:
-        return Node(cards, request.ram, platform.bandwidth_bytes_per_s if platform else None, reserved)
-    if platform is None or request.ram is None:
+        return Node(cards, ram, platform.bandwidth_bytes_per_s if platform else None, reserved)
+    if platform is None or ram is None:
         raise InputError(f"{platform.name if platform else text} is a CPU: say how much RAM the machine has.", field="ram")
-    return Node((catalog.cpu_device(request.ram, platform=platform),), request.ram, platform.bandwidth_bytes_per_s, reserved)
+    return Node((catalog.cpu_device(ram, platform=platform),), ram, platform.bandwidth_bytes_per_s, reserved)
 
 
-def _cards(request: PlanRequest, text: str, kinds: list[tuple[Device, int]]) -> tuple[Device, ...]:
+def _cards(text: str, count: int, gpu_memory: int | None, kinds: list[tuple[Device, int]]) -> tuple[Device, ...]:
     """The GPUs in the order typed. The count multiplies a single kind; a list has its own numbers."""
     if len(kinds) > 1:
-        if request.count > 1:
+        if count > 1:
             raise InputError(f"“{text[:60]}” says how many of each: leave the count out.", field="count")
-        if request.gpu_memory:
+        if gpu_memory:
             raise InputError("Memory typed by hand is for one kind of device: leave it out, or name one kind.", field="gpu_memory")
-        return tuple(device for device, count in kinds for _ in range(count))
+        return tuple(device for device, number in kinds for _ in range(number))
     if not kinds:
         return ()
-    device, count = kinds[0]
-    if count > 1 and request.count > 1 and count != request.count:
-        raise InputError(f"“{text[:60]}” says {count} devices and the count says {request.count}: give one of them.", field="count")
-    if request.gpu_memory:
-        device = replace(device, memory_bytes=request.gpu_memory, memory_grade="user", available_bytes=None)
-    return (device,) * max(count, request.count)
+    device, number = kinds[0]
+    if number > 1 and count > 1 and number != count:
+        raise InputError(f"“{text[:60]}” says {number} devices and the count says {count}: give one of them.", field="count")
+    if gpu_memory:
+        device = replace(device, memory_bytes=gpu_memory, memory_grade="user", available_bytes=None)
+    return (device,) * max(number, count)

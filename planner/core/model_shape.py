@@ -1,7 +1,7 @@
 """ModelShape: the facts of a model that decide its memory and speed, whatever file they came from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.core.attention.stores import StateStore, Store, TokenStore
 
@@ -66,10 +66,15 @@ class ModelShape:
     has_audio: bool = False
     encoder_tokens: int | None = None
     notes: tuple[Note, ...] = ()
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """The hash is of a few fields, once: a shape is the key of every cache here, and its layers are many."""
+        few = (self.architecture, self.hidden_size, self.vocab_size, self.attention_heads, len(self.layers), self.weight_format)
+        object.__setattr__(self, "_hash", hash(few))
 
     def __hash__(self) -> int:
-        """Of a few fields: a shape is the key of every cache here, and its layers are many. Equal shapes have equal ones."""
-        return hash((self.architecture, self.hidden_size, self.vocab_size, self.attention_heads, len(self.layers), self.weight_format))
+        return self._hash
 
     def stores(self) -> Iterator[Store]:
         for layer in self.layers:

@@ -27,15 +27,16 @@ _FP8_CACHE_FROM: Final = (8, 9)
 _ROCM: Final = frozenset({"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1200", "gfx1201", "gfx1151"})
 _ROCM_FP8: Final = frozenset({"gfx942", "gfx950"})
 _SIXTEEN_BIT: Final = frozenset({"BF16", "FP16", "FP32"})
-# Ollama is for a machine of one's own; it has no back end for Intel's cards.
+# Ollama is for a machine of one's own, and serves what its library has, 4 and 8 bits mostly; it has no back end for Intel's cards.
+_OLLAMA_CARDS: Final = 2
 _OLLAMA_CLASSES: Final = frozenset({"consumer", "workstation", "unified", "cpu"})
 _OLLAMA_VENDORS: Final = frozenset({"NVIDIA", "AMD", "Apple", "CPU"})
 
 
-def suits(engine: Engine, device: Device) -> bool:
-    """Whether `engine` is a sensible choice on `device`. llama-server is on all of them."""
+def suits(engine: Engine, device: Device, count: int) -> bool:
+    """Whether `engine` is a sensible choice on `count` of `device`. llama-server is on all of them."""
     if engine.name == "ollama":
-        return device.device_class in _OLLAMA_CLASSES and device.vendor in _OLLAMA_VENDORS
+        return count <= _OLLAMA_CARDS and device.device_class in _OLLAMA_CLASSES and device.vendor in _OLLAMA_VENDORS
     if engine.name == "vllm":
         capability = compute_capability(device)
         if device.runs_cuda:
@@ -59,17 +60,17 @@ def weight_choices(request: PlanRequest, source: Source, engine: Engine, device:
         elif fmt.kind == "checkpoint" and _serves(fmt.name, device):
             yield request.weights_quant
     elif engine.serves_gguf:
-        yield from _gguf_formats(source)
+        yield from _gguf_formats(source, sixteen_bit=engine.name != "ollama")
     else:
         yield from (name for name in _checkpoint_formats(source) if _serves(name, device))
 
 
-def _gguf_formats(source: Source) -> Iterator[str]:
+def _gguf_formats(source: Source, *, sixteen_bit: bool) -> Iterator[str]:
     own, usual = checkpoint_format(source.shape), usual_gguf(source.shape)
     if usual != "Q4_K_M":
         yield usual
         return
-    if own in _SIXTEEN_BIT:
+    if own in _SIXTEEN_BIT and sixteen_bit:
         yield "FP16" if own == "FP16" else "BF16"
     yield "Q8_0"
     yield "Q4_K_M"

@@ -39,7 +39,7 @@ def compare(
         table.option(machine, engine, weights, cache_type)
         for machine in machines(request, scope, prices)
         for engine in chosen
-        if suits(engine, machine.device) or len(chosen) == 1
+        if suits(engine, machine.device, machine.count) or len(chosen) == 1
         for weights in weight_choices(request, source, engine, machine.device)
         for cache_type in cache_choices(request, engine, machine.device)
     )
@@ -175,7 +175,7 @@ def _each(step: Figure | None) -> Figure | None:
     if step is None:
         return None
     low, high = (None if end is None else 1 / end for end in (step.high, step.low))
-    return replace(step, value=1 / step.value, low=low, high=high, source=USER_RATE_SOURCE)
+    return Figure(1 / step.value, step.grade, USER_RATE_SOURCE, low, high)
 
 
 def _felt(request: PlanRequest, drawn: Outline, prefill: Figure, step: Figure) -> tuple[Figure, Figure]:

@@ -118,6 +118,12 @@ def _lines(job: Job, settings: Serving, held: Caches, load: Load, placement: Pla
     return lines
 
 
+def free_bytes(load: Load) -> int:
+    """The last line of the load's budget: what nobody has claimed; negative: missing."""
+    kept = min(load.total_bytes, load.taken_bytes + load.reserved_bytes + load.margin_bytes)
+    return load.total_bytes - kept - load.used_bytes
+
+
 def memory_budget(job: Job, settings: Serving, held: Caches, placement: Placement) -> MemoryBudget:
     """The budget of the device with the least to spare. Its lines sum up to the device's memory; a negative `free` is what is missing."""
     load = placement.fullest

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -39,23 +39,17 @@ class Load:
     weights_bytes: int
     cache_bytes: int
     compute: Buffer | None
+    used_bytes: int = field(init=False)
+    usable_bytes: int = field(init=False)
+    spare_bytes: int = field(init=False)
 
-    @property
-    def used_bytes(self) -> int:
-        return self.weights_bytes + self.cache_bytes + (self.compute.size_bytes if self.compute else 0)
-
-    @property
-    def usable_bytes(self) -> int:
-        return max(0, self.total_bytes - self.taken_bytes - self.reserved_bytes - self.margin_bytes)
-
-    @property
-    def spare_bytes(self) -> int:
-        return self.usable_bytes - self.used_bytes
-
-    @property
-    def free_bytes(self) -> int:
-        """What nobody has claimed of the whole memory, what stays free on purpose left out."""
-        return self.total_bytes - min(self.total_bytes, self.taken_bytes + self.reserved_bytes + self.margin_bytes) - self.used_bytes
+    def __post_init__(self) -> None:
+        """Worked out once: every search for what fits asks for them again and again."""
+        used = self.weights_bytes + self.cache_bytes + (self.compute.size_bytes if self.compute else 0)
+        usable = max(0, self.total_bytes - self.taken_bytes - self.reserved_bytes - self.margin_bytes)
+        object.__setattr__(self, "used_bytes", used)
+        object.__setattr__(self, "usable_bytes", usable)
+        object.__setattr__(self, "spare_bytes", usable - used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +183,10 @@ def _shares(job: Job, cards: tuple[Device, ...], settings: Serving) -> tuple[flo
     """The cards' parts of the layers: -ts where it is given, else the memory that is free on them beyond the margin."""
     if len(settings.tensor_split) >= len(cards) and sum(settings.tensor_split[: len(cards)]) > 0:
         return settings.tensor_split[: len(cards)]
-    if len(cards) == 1:
-        return (1.0,)
+    if len(cards) == 1 or job.node.uniform:
+        return (1.0,) * len(cards)
     margin = settings.fit_target_mib * MIB
-    free = tuple(float(max(1, job.node.free_bytes(index) - margin)) for index in range(len(cards)))
-    return free if len(set(free)) > 1 else (1.0,) * len(cards)
+    return tuple(float(max(1, job.node.free_bytes(index) - margin)) for index in range(len(cards)))
 
 
 def _card(
@@ -221,22 +214,23 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: _Layers, *, gpu_
     """
     if settings.split_mode in {"row", "tensor"}:
         return _cut_through(job, settings, held)
-    cards, count = _cards(job, settings), sizes.count
+    count = sizes.count
     first = max(0, count + 1 - gpu_layers)
-    runs = _runs(range(first, count + 1) if gpu_layers else range(0), _shares(job, cards, settings))
-    copies = PIPELINE_COPIES if len(cards) > 1 and not first and not experts_in_ram else 1
+    shares = _shares(job, _cards(job, settings), settings)
+    parts = _parts(sizes, shares, gpu_layers=gpu_layers, experts_in_ram=experts_in_ram, kv_offload=settings.kv_offload)
+    copies = PIPELINE_COPIES if len(parts) > 1 and not first and not experts_in_ram else 1
     buffer = compute_buffer(job.shape, settings, held, gpu=True, copies=copies)
     loads = tuple(
         _card(
             job,
             settings,
             index,
-            layers=tuple(run[:-1] if run and run[-1] == count else run),
-            weights_bytes=sizes.weights_of(run, experts_in_ram),
-            cache_bytes=sizes.cache_of(run) if settings.kv_offload else 0,
-            compute=buffer if run else None,
+            layers=part.layers,
+            weights_bytes=part.weights_bytes,
+            cache_bytes=part.cache_bytes,
+            compute=buffer if part.length else None,
         )
-        for index, run in enumerate(runs)
+        for index, part in enumerate(parts)
     )
     left, here = range(min(first, count)), range(first, count)
     experts = sizes.with_experts(here, experts_in_ram)
@@ -266,7 +260,7 @@ def _on_cards(job: Job, settings: Serving, held: Caches, sizes: _Layers, *, gpu_
         - sizes.with_experts(left, count) * (sizes.experts - sizes.read)
         + experts * sizes.read
         + (sizes.output if first > count else 0),
-        split=tuple(map(len, runs)),
+        split=tuple(part.length for part in parts),
     )
 
 
@@ -294,7 +288,32 @@ def _cut_through(job: Job, settings: Serving, held: Caches) -> Placement:
     )
 
 
-@lru_cache(maxsize=512)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What lies on one card. `length` counts the layers and the output."""
+
+    length: int
+    layers: tuple[int, ...]
+    weights_bytes: int
+    cache_bytes: int
+
+
+# Cards of any size in the same number divide alike.
+@lru_cache(maxsize=1024)
+def _parts(sizes: _Layers, shares: tuple[float, ...], *, gpu_layers: int, experts_in_ram: int, kv_offload: bool) -> tuple[_Part, ...]:
+    count = sizes.count
+    on_cards = range(max(0, count + 1 - gpu_layers), count + 1) if gpu_layers else range(0)
+    return tuple(
+        _Part(
+            length=len(run),
+            layers=tuple(run[:-1] if run and run[-1] == count else run),
+            weights_bytes=sizes.weights_of(run, experts_in_ram),
+            cache_bytes=sizes.cache_of(run) if kv_offload else 0,
+        )
+        for run in _runs(on_cards, shares)
+    )
+
+
 def _runs(layers: range, shares: tuple[float, ...]) -> tuple[range, ...]:
     """`layers` cut into runs in proportion to `shares`: the one at position p is on the first card whose shares, with those before
     it, are more than p ÷ all. Source: llama.cpp b11434 src/llama-model.cpp, splits and upper_bound."""

@@ -6,7 +6,7 @@ from functools import partial
 from planner.core.attention.stores import Store, TokenStore
 from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, Room, StartUp, Stored
 from planner.core.engines.llama_server.arguments import parse
-from planner.core.engines.llama_server.budget import memory_budget
+from planner.core.engines.llama_server.budget import free_bytes, memory_budget
 from planner.core.engines.llama_server.cache import STATE_ELEMENT_BYTES, check_types, key_row_bytes, value_row_bytes
 from planner.core.engines.llama_server.capacity import planned_capacity, planned_room, stated_capacity
 from planner.core.engines.llama_server.expectation import expectation
@@ -112,7 +112,7 @@ class LlamaServer:
 
     def free_bytes(self, job: Job, slots: int) -> int:
         settings = self.settings(job, slots)
-        return place(job, settings, held(job, settings)).fullest.free_bytes
+        return free_bytes(place(job, settings, held(job, settings)).fullest)
 
     def room(self, job: Job) -> Room:
         if self.states_context(job):

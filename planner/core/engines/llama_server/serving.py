@@ -113,22 +113,10 @@ def serving(job: Job, slots: int, *, planned: bool = False) -> Serving:
 
     Raises InputError for values that llama-server refuses.
     """
-    return _settled(
-        _Asked(
-            job.shape,
-            job.version,
-            job.engine_args,
-            job.context_tokens,
-            job.batch_tokens,
-            job.cache_type_k,
-            job.cache_type_v,
-            slots,
-            planned,
-        )
-    )
+    return settled(asked(job, slots, planned=planned))
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """All that the settings depend on: many machines ask the same. A tuple, because it is the key of a cache."""
 
     shape: ModelShape
@@ -142,8 +130,23 @@ class _Asked(NamedTuple):
     planned: bool
 
 
+def asked(job: Job, slots: int, *, planned: bool) -> Asked:
+    return Asked(
+        job.shape,
+        job.version,
+        job.engine_args,
+        job.context_tokens,
+        job.batch_tokens,
+        job.cache_type_k,
+        job.cache_type_v,
+        slots,
+        planned,
+    )
+
+
 @lru_cache(maxsize=2048)
-def _settled(asked: _Asked) -> Serving:
+def settled(asked: Asked) -> Serving:
+    """The settings for what is asked; see `serving`."""
     shape, given = asked.shape, parse(asked.engine_args)
     n_ctx, n_parallel, unified = _divided(asked.context_tokens, asked.slots, given, planned=asked.planned)
     if n_parallel > MAX_SLOTS:

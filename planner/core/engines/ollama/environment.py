@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.errors import InputError
@@ -31,6 +32,7 @@ def _whole(name: str, text: str) -> int:
     return int(text)
 
 
+@lru_cache(maxsize=256)
 def parse(words: tuple[str, ...]) -> Environment:
     """The variables among `words` (`NAME=value`); others decide no memory. A zero counts as not given, as in Ollama.
 

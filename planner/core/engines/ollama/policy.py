@@ -1,11 +1,12 @@
 """The Ollama engine: llama.cpp's memory rules under Ollama's settings, and the families it serves one request at a time."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from planner.core.engines.contract import Capacity, HandOver, Job, Room, StartUp
 from planner.core.engines.llama_server.policy import LlamaServer
-from planner.core.engines.llama_server.serving import Serving, serving
+from planner.core.engines.llama_server.serving import Asked, Serving, asked, settled
 from planner.core.engines.ollama.environment import Environment, parse
 from planner.core.engines.ollama.families import family, one_at_a_time
 from planner.core.engines.ollama.hand_over import hand_over
@@ -19,6 +20,27 @@ CACHE_TYPES: Final = ("f16", "q8_0", "q4_0")
 BATCH_TOKENS: Final = 512
 
 
+@lru_cache(maxsize=1024)
+def _child(asked: Asked) -> Serving:
+    """The settings of the llama-server that Ollama starts for what is asked of it."""
+    stated = parse(asked.engine_args)
+    given = Environment() if asked.planned else stated
+    context = given.context_length or asked.context_tokens
+    slots = given.num_parallel or (1 if given.shapes_context else asked.slots)
+    return settled(
+        asked._replace(
+            version=bundled_build(asked.version),
+            engine_args=("-fa", "off") if stated.flash_attention is False else (),
+            batch_tokens=BATCH_TOKENS,
+            context_tokens=min(context, asked.shape.max_context or context),
+            cache_type_k=stated.cache_type or asked.cache_type_k,
+            cache_type_v=stated.cache_type or asked.cache_type_v,
+            slots=1 if one_at_a_time(asked.shape) else slots,
+            planned=False,
+        )
+    )
+
+
 class Ollama(LlamaServer):
     """Starts llama-server with `-c context × parallel -np parallel`."""
 
@@ -30,20 +52,7 @@ class Ollama(LlamaServer):
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """The settings of the llama-server that Ollama starts. Variables in the job's command line win over the planner's choice."""
-        given = Environment() if planned else parse(job.engine_args)
-        types = parse(job.engine_args).cache_type
-        context = given.context_length or job.context_tokens
-        asked = given.num_parallel or (1 if given.shapes_context else slots)
-        child = replace(
-            job,
-            version=bundled_build(job.version),
-            engine_args=("-fa", "off") if parse(job.engine_args).flash_attention is False else (),
-            batch_tokens=BATCH_TOKENS,
-            context_tokens=min(context, job.shape.max_context or context),
-            cache_type_k=types or job.cache_type_k,
-            cache_type_v=types or job.cache_type_v,
-        )
-        return serving(child, 1 if one_at_a_time(job.shape) else asked)
+        return _child(asked(job, slots, planned=planned))
 
     def stated_batch_tokens(self, job: Job) -> int | None:  # noqa: ARG002 - no variable of Ollama has it
         return None

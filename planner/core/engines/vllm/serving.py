@@ -215,7 +215,8 @@ def _default_utilization(node: Node, rules: Rules) -> float:
 
     Source: vLLM 0.32 v1/worker/utils.py, request_memory: free memory is taken after the CUDA context was made.
     """
-    if not node.reserved_bytes and not any(device.system_bytes for device in node.devices):
+    kinds = node.devices[:1] if node.uniform else node.devices
+    if not node.reserved_bytes and not any(device.system_bytes for device in kinds):
         return rules.default_utilization
     context = CONTEXT_ONE if len(node.devices) == 1 else CONTEXT_MANY
     free = min((node.free_bytes(index) - context) / device.memory_bytes for index, device in enumerate(node.devices))
