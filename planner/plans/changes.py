@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from planner.core.errors import InputError
-from planner.core.request import FIELDS, PlanRequest, read_request
+from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
 from planner.plans.record import MAIN, Difference, Json, differences
 
 NOT_GIVEN: Final = "not given"
@@ -25,18 +24,20 @@ def shown_input(inputs: Mapping[str, str], field: str) -> str:
 
 def changed_inputs(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:
     """The inputs that mean something else: `8k` and `8192` are the same."""
-    was, now = _meant(before), _meant(after)
+    was, now = meant(before), meant(after)
     for field in FIELDS:
-        if was.get(field) != now.get(field):
+        if was[field] != now[field]:
             yield Difference(input_name(field), shown_input(before, field), shown_input(after, field))
 
 
-def _meant(inputs: Mapping[str, str]) -> Mapping[str, object]:
-    """What the inputs stand for; as they were typed where a later release does not read them any more."""
+def meant(inputs: Mapping[str, str]) -> Mapping[str, object]:
+    """What each input stands for; as it was typed where a later release does not read it any more."""
+    known = {name: text for name, text in inputs.items() if name in FIELDS}
     try:
-        return read_request(inputs).model_dump()
-    except InputError:
-        return inputs
+        return read_request(known).model_dump()
+    except RequestError as refused:
+        rest = {name: text for name, text in known.items() if name not in refused.errors}
+        return {**meant(rest), **{name: known[name] for name in refused.errors if name in known}}
 
 
 def changed_labels(name: str, before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:

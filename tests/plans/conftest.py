@@ -1,6 +1,7 @@
 """What the tests of accounts and saved plans stand on: four people, their team, and a plan in it."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import pytest
 from django.conf import Settings
@@ -11,6 +12,7 @@ from planner.accounts.roles import Role
 from planner.plans.models import SavedPlan
 from planner.plans.record import Made, record
 from planner.plans.saving import Content, save_new
+from planner.web import asking
 from planner.web.asking import ask
 from tests.web.conftest import _no_hub, text_of
 
@@ -25,6 +27,15 @@ def _quick(settings: Settings) -> None:
     """Hashing passwords takes time by design, and mails go to the test's own outbox."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.MAIL_IN_BACKGROUND = False
+
+
+_answered = cache(asking.answer)
+
+
+@pytest.fixture(autouse=True)
+def _answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may see an answer does not change it: each is worked out once."""
+    monkeypatch.setattr(asking, "answer", lambda request, _: _answered(request, None))
 
 
 @pytest.fixture(scope="session")

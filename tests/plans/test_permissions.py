@@ -94,6 +94,8 @@ EXPECTED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 # Addresses that name an object: who may not see it learns nothing, by whatever method.
 HIDDEN = {name for name, methods in EXPECTED.items() if {READERS, EDITORS, OWNERS} & set(methods.values())} | {"plan-uncomment"}
+# A sweep that nobody reads is not worth its runs.
+WITHOUT_HEAD = {"sweep", "bad-hours"}
 # What a form would send, where an empty one is refused for itself.
 SENT: dict[str, dict[str, str]] = {"plan-restore": {"base": "1"}, "team-member": {"role": "1"}}
 
@@ -148,6 +150,8 @@ def became(response: HttpResponse) -> str:
 
 def wanted(name: str, method: str, who: str) -> str:
     known = EXPECTED[name]
+    if method == "HEAD" and name in WITHOUT_HEAD:
+        return "no such method"
     asked = "GET" if method == "HEAD" else method
     if asked in known:
         return known[asked][WHO.index(who)]
@@ -173,16 +177,16 @@ def test_every_address_has_one_name_and_one_rule() -> None:
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_everybody_gets_exactly_what_is_theirs(name: str, who: str, people: People, named: dict[str, dict[str, Any]]) -> None:
-    seen = {}
+    seen, cookies = {}, people.client(who).cookies.output()
     for method in METHODS:
         with transaction.atomic():  # what one method did is undone before the next
-            client = people.client(who)
+            client = Client()
+            client.cookies.load(cookies.replace("Set-Cookie: ", ""))
             response = ask_for(client, name, method, named[name])
             seen[method] = became(response)
             if seen[method] == "in":
                 assert response.status_code < 500
             transaction.set_rollback(True)
-    # A share link's password page and the log-out lead to the log-in of their own accord only in other site modes.
     assert seen == {method: wanted(name, method, who) for method in METHODS}
 
 
@@ -218,11 +222,8 @@ def test_no_form_is_taken_without_its_mark(name: str, people: People, named: dic
 @pytest.mark.parametrize("name", sorted(name for name in EXPECTED if RULES[name].find or RULES[name].personal or RULES[name].accounts))
 def test_what_is_not_for_everybody_is_in_no_cache(name: str, people: People, named: dict[str, dict[str, Any]]) -> None:
     for who in ("anonymous", "owner"):
-        for method in ("get", "post"):
-            response = getattr(people.client(who), method)(reverse(name, kwargs=named[name]), follow=False)
-            assert {"no-store", "private"} <= set(response["Cache-Control"].split(", ")), (who, method)
-            if response.status_code in {404, 403} and name.endswith("-delete"):
-                return
+        response = people.client(who).get(reverse(name, kwargs=named[name]))
+        assert {"no-store", "private"} <= set(response["Cache-Control"].split(", ")), who
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))

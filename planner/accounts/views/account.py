@@ -19,7 +19,7 @@ def account(request: Personal) -> HttpResponse:
 @sensitive_post_parameters()
 def delete(request: Personal) -> HttpResponse:
     """Deletes everything that is the person's alone, after asking for the password."""
-    form = DeleteForm(request.user, request.POST or None)
+    form = DeleteForm(request.user, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
             delete_account(request.user)

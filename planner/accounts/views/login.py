@@ -29,7 +29,7 @@ def signup(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/invited_only.html", {"nav": "account"}, status=403)
     if request.user.is_authenticated:
         return redirect("invitation", secret) if invitation else _onward(request)
-    form = SignUpForm(request.POST or None, initial={"email": invitation.email if invitation else ""})
+    form = SignUpForm(request.POST if request.method == "POST" else None, initial={"email": invitation.email if invitation else ""})
     if request.method == "POST":
         standing = limits.by_network(limits.SIGN_UPS, request)
         if not standing.allowed:
@@ -61,7 +61,7 @@ def _made(form: SignUpForm) -> User | None:
 def login(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return _onward(request)
-    form = LogInForm(request, request.POST or None)
+    form = LogInForm(request, request.POST if request.method == "POST" else None)
     if request.method == "POST":
         name = limits.named(request, None)
         for standing in (limits.by_network(limits.LOG_INS, request), take(limits.LOG_INS_OF_ONE, name)):

@@ -20,7 +20,7 @@ _CONSOLE = "django.core.mail.backends.console.EmailBackend"
 @sensitive_post_parameters()
 def change(request: Personal) -> HttpResponse:
     """A new password. Every other session of the account ends with the old one."""
-    form = ChangePasswordForm(request.user, request.POST or None)
+    form = ChangePasswordForm(request.user, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
         messages.success(request, "Your password is changed. You are logged out everywhere else.")
@@ -30,7 +30,7 @@ def change(request: Personal) -> HttpResponse:
 
 def reset(request: HttpRequest) -> HttpResponse:
     """Writes to the address if it is an account's, and says the same whether it is or not."""
-    form = ResetForm(request.POST or None)
+    form = ResetForm(request.POST if request.method == "POST" else None)
     if request.method == "POST":
         standing = limits.by_network(limits.RESETS, request)
         if not standing.allowed:

@@ -18,7 +18,7 @@ from planner.core.errors import InputError
 
 def teams(request: Personal) -> HttpResponse:
     """The teams one is in, and a form for another."""
-    form = TeamForm(request.POST or None)
+    form = TeamForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
             return redirect("team", joining.make_team(request.user, form.cleaned_data["name"]).public_id)

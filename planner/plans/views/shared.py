@@ -36,7 +36,7 @@ def shared(request: Reached[ShareLink], secret: str) -> HttpResponse:
 
 def _ask_password(request: Reached[ShareLink], secret: str) -> HttpResponse:
     """Says nothing of the plan before the password is right."""
-    form = PasswordForm(request.POST or None)
+    form = PasswordForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         right, standing = sharing.try_password(request, request.access.subject, form.cleaned_data["password"])
         if right:

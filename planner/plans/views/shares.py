@@ -19,7 +19,7 @@ from planner.plans.models import SavedPlan
 def share(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:  # noqa: ARG001 (the permission used it)
     """The list of links; a new one is shown this once, for only its hash is kept."""
     plan = request.access.subject
-    form = ShareForm(request.POST or None)
+    form = ShareForm(request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
