@@ -4,11 +4,12 @@ from typing import Final
 
 from planner.core.request import MAX_USERS
 from planner.core.simulating.runs import Axis, Trial
-from planner.core.simulation.scheduler import MAX_SLOTS
 
 # A pass of fewer tokens costs more in overhead than it can win, one of more is longer than the contexts people use.
 _SMALLEST_BATCH: Final = 64
 _LARGEST_BATCH: Final = 65_536
+# llama-server serves no more (LLAMA_MAX_SEQ); beyond this the curve of any engine is flat.
+_MOST_SLOTS: Final = 256
 _PASSES: Final = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 _PEOPLE: Final = (1 / 4, 1 / 2, 3 / 4, 1, 3 / 2, 2, 3)
 _SLOTS: Final = (1 / 4, 1 / 2, 3 / 4, 1, 5 / 4, 3 / 2, 2)
@@ -20,7 +21,7 @@ def axes_around(trial: Trial) -> tuple[Axis, ...]:
     return (
         _axis("batch", server.batch_tokens, _PASSES, least=max(_SMALLEST_BATCH, server.slots), most=_LARGEST_BATCH),
         _axis("users", people, _PEOPLE, least=1, most=MAX_USERS),
-        _axis("slots", server.slots, _SLOTS, least=1, most=min(MAX_SLOTS, server.batch_tokens)),
+        _axis("slots", server.slots, _SLOTS, least=1, most=min(_MOST_SLOTS, server.batch_tokens)),
     )
 
 
