@@ -51,25 +51,25 @@ _UNWANTED: Final = (
 
 
 def dense_log(path: Path, size_mb: int) -> None:
-    """A busy server's log at default verbosity: half of its lines are of requests' progress and ends, the others say nothing wanted.
-
-    One stretch of some megabytes is written again and again with the clock and the numbers of the requests going on.
-    """
+    """A busy server's log: every second line is one of a slot, as at default verbosity, the others say nothing that is wanted."""
     with path.open("wb") as log:
         log.write(b"0.00.001.000 I srv  llama_server: initializing ...\n0.00.002.000 I srv    load_model: loading model 'model.gguf'\n")
         log.write(b"0.01.000.000 I srv    load_model: initializing, n_slots = 8, n_ctx_slot = 16384, kv_unified = 'false'\n")
-        for piece in _pieces(random.Random(1)):  # noqa: S311 - no secret
-            log.write(piece)
+        for round_of_lines in _rounds(random.Random(1)):  # noqa: S311 - no secret
+            unwanted = (_stamp(line) + _UNWANTED[number % len(_UNWANTED)] for number, line in enumerate(round_of_lines))
+            log.write("".join(line for pair in zip(round_of_lines, unwanted, strict=True) for line in pair).encode())
             if log.tell() >= size_mb * _MB:
                 return
 
 
-def _pieces(dice: random.Random) -> Iterator[bytes]:
-    """Eight slots, each with one request after another; a round of three seconds gives each slot a line."""
+def _stamp(line: str) -> str:
+    return line[: line.index("I ") + 2]
+
+
+def _rounds(dice: random.Random) -> Iterator[list[str]]:
+    """Eight slots, each with one request after another: every three seconds each of them says something."""
     now_us, number = 2_000_000, 0
-    left = [0] * 8
-    generated = [0] * 8
-    tasks = [0] * 8
+    left, generated, tasks = [0] * 8, [0] * 8, [0] * 8
     while True:
         lines: list[str] = []
         now_us += 3_000_000
@@ -78,13 +78,13 @@ def _pieces(dice: random.Random) -> Iterator[bytes]:
             head = f"{now_us // 60_000_000}.{now_us // 1_000_000 % 60:02}.{now_us // 1000 % 1000:03}.{now_us % 1000:03} I "
             timing = f"{head}slot print_timing: id {slot:2} | task {tasks[slot]} | "
             if left[slot] == 0:
-                if number:
+                if tasks[slot]:
                     lines += _end(head, timing, slot, tasks[slot], generated[slot])
                 number += dice.randrange(1, 400)
                 tasks[slot], left[slot], generated[slot] = number, dice.randrange(4, 16), 0
                 lines.append(f"{head}slot get_availabl: id {slot:2} | task -1 | selected slot by LRU, t_last = {now_us}\n")
                 lines.append(f"{head}slot launch_slot_: id {slot:2} | task {number} | processing task, is_child = 0\n")
-            elif left[slot] % 5 == 0:
+            elif generated[slot] == 0 and dice.random() < 0.5:
                 lines.append(
                     f"{timing}prompt processing, n_tokens = {2048:6}, progress = 0.41, t = {6.21:6.2f} s / 329.79 tokens per second\n"
                 )
@@ -92,8 +92,7 @@ def _pieces(dice: random.Random) -> Iterator[bytes]:
                 generated[slot] += dice.randrange(60, 140)
                 lines.append(f"{timing}n_gen = {generated[slot]:6}, tg = {33.65:6.2f} t/s, tg_3s = {33.98:6.2f} t/s\n")
             left[slot] -= 1
-            lines.append(head + _UNWANTED[number % len(_UNWANTED)])
-        yield "".join(lines).encode()
+        yield lines
 
 
 def _end(head: str, timing: str, slot: int, task: int, tokens: int) -> list[str]:

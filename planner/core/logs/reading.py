@@ -11,7 +11,7 @@ from planner.core.logs.log import Item, Log
 from planner.core.logs.record import Counts, Facts
 
 _HEAD: Final = 1 << 18
-_GLANCE: Final = 1 << 14
+_GLANCE: Final = 1 << 12
 # So few lines of another engine may be quoted in a message.
 _FEW: Final = 3
 

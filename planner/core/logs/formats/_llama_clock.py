@@ -7,8 +7,7 @@ from planner.core.logs.axis import Axis
 from planner.core.logs.envelope import wall_clock_s
 
 # common/log.cpp, common_log_entry::print: minutes without bound, seconds, milliseconds, microseconds since the start.
-STAMP: Final = rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) "
-_STAMP: Final = re.compile(STAMP)
+STAMP: Final = re.compile(rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) ")
 _LATER_STAMP: Final = re.compile(rb"(?<![\d.])\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] ")
 # --log-jsonl: microseconds since the start.
 _JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
@@ -35,26 +34,18 @@ class Clock:
 
     def at(self, block: bytes, start: int, before: int) -> float | None:
         """Of the line that begins at `start` and says something from `before` on."""
-        found = _STAMP.match(block, start + self.skip)
+        found = STAMP.match(block, start + self.skip)
         if found is None:
             return self._elsewhere(block, start, before)
-        return self.stamped(*found.groups())
-
-    def stamped(self, minutes: bytes, seconds: bytes, micros: bytes) -> float:
+        minutes, seconds, micros = found.groups()
         return self._axis.at(int(minutes) * 60 + float(seconds) + int(micros) * 1e-6)
-
-    def stamp_before(self, block: bytes, start: int, begins: int) -> int:
-        """Where the line's time stands, if one stands before the text that begins at `begins`; else there."""
-        found = _LATER_STAMP.search(block, start, begins)
-        self.own = self.own or found is not None
-        return found.start() if found else begins
 
     def _elsewhere(self, block: bytes, start: int, before: int) -> float | None:
         if found := _JSONL.match(block, start):
             return self._axis.at(int(found[1]) * 1e-6)
-        stamp = self.stamp_before(block, start, before)
-        if stamp != before:
-            self.skip = stamp - start
+        if found := _LATER_STAMP.search(block, start, before):
+            self.skip = found.start() - start
+            self.own = True
             return self.at(block, start, before)
         wall = wall_clock_s(block, start)
         if wall is None:

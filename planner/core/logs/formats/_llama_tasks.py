@@ -1,5 +1,6 @@
 """Requests of a llama-server from the moment they get a slot: kept while they run, put as a Task when they end."""
 
+from functools import partial
 from typing import Final
 
 from planner.core.logs.log import Log
@@ -8,6 +9,9 @@ from planner.core.logs.record import Ending, Mark, SlotChoice, Task
 
 # More slots than anyone runs: a log that opens more has lost the ends of those before.
 _MOST_OPEN: Final = 512
+
+# `Mark._make`, three times as fast.
+_MARK: Final = partial(tuple.__new__, Mark)
 
 
 class Running:
@@ -75,11 +79,12 @@ class Running:
 class Tasks:
     """Those that run, by the server's number. `run` counts the server's starts."""
 
-    __slots__ = ("_choices", "_log", "run", "running")
+    __slots__ = ("_choices", "_held", "_log", "run", "running")
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._choices: dict[int, tuple[SlotChoice, float | None]] = {}
+        self._held: dict[int, bytes] = {}  # slots by number, and whose they were last
         self.run = 0
         self.running: dict[bytes, Running] = {}
 
@@ -96,11 +101,13 @@ class Tasks:
 
     def open(self, number: bytes, slot: int) -> Running:
         """It is begun with what the log says first of it. Whatever held its slot before has lost its end."""
-        before = [name for name, task in self.running.items() if task.slot == slot]
+        before = self._held.get(slot, b"")
+        if before in self.running:
+            self.end(before)
         if len(self.running) >= _MOST_OPEN:
-            before.append(next(iter(self.running)))
-        for name in before:
-            self.end(name)
+            self.end(next(iter(self.running)))
+        if slot < _MOST_OPEN:
+            self._held[slot] = number
         self.running[number] = task = Running(int(number), slot, self._log.line)
         return task
 
@@ -141,5 +148,5 @@ def _told(task: Running, run: int, ending: Ending) -> Task:
         draft_accepted=task.accepted,
         draft_generated=task.drafted,
         summary_s=task.summary_s,
-        marks=tuple(map(Mark._make, task.points)),
+        marks=tuple(map(_MARK, task.points)),
     )

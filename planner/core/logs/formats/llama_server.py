@@ -32,16 +32,19 @@ _LIBRARY: Final = (
 )
 # A line that llama-server or its library wrote, from its beginning; the group where it is known and says nothing that is wanted.
 OWN_LINE: Final = (
-    PREFIX
+    rb"(?:"
+    + _STAMP
+    + rb"(?:[IWE] |(?=D ))|"
+    + PREFIX
     + rb"(?:"
     + _STAMP
-    + rb"[IWED] |(?:[IWED] )?(?="
+    + rb"(?:[IWE] |(?=D ))|(?:[IWED] )?(?="
     + HEADER
     + rb"|(?:que|res|cmn|spec|slot) |(?:"
     + _LIBRARY
     + rb"): )|(?= {6}total time = |\t(?:repeat_|dry_|top_k|mirostat))"
-    rb'|\{"type":"(?:log","time":\d{1,15},"level":"\w{1,8}","msg":"|fit_memory_breakdown","data":))'
-    rb"((?:" + _LIBRARY + rb"): |(?:que|res|cmn|spec|slot) |" + HEADER + rb"(?:" + KNOWN + rb")| {6}total time =|\t|\{|(?<=D )[^\n])?"
+    rb'|\{"type":"(?:log","time":\d{1,15},"level":"\w{1,8}","msg":"|fit_memory_breakdown","data":)))'
+    rb"(D |" + HEADER + rb"(?:" + KNOWN + rb")|(?:que|res|cmn|spec) |(?:" + _LIBRARY + rb"): | {6}total time =|\t|\{)?"
 )
 
 
