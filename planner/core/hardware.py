@@ -16,6 +16,7 @@ class Device:
     catalogue, until `catalog.cpu_device` gives it the machine's main memory.
     `available_bytes` is what a model may use of memory shared with the system, by its default limit or as reported
     after boot; None where that is all of it, or not known.
+    `slot_width` counts the slots of a case that a card covers; None for a module, and where it is not known.
     `disputed` names the fields on which sources differ, each with both values in words.
     """
 
@@ -40,6 +41,7 @@ class Device:
     checked: str = ""
     disputed: tuple[str, ...] = ()
     available_bytes: int | None = None
+    slot_width: int | None = None
 
     @property
     def is_gpu(self) -> bool:

@@ -89,6 +89,7 @@ class DeviceEntry(_Entry):
     tflops: Rates = Rates()
     watts: Annotated[int, Field(gt=4, lt=3000)] | None = None
     link: str = ""
+    slots: Annotated[int, Field(ge=1, le=4)] | None = None
     compute: str = ""
     launch: Launch = Launch()
     disputed: tuple[Name, ...] = ()
@@ -137,6 +138,7 @@ class HardwareFile(_Entry):
             int8_ops=_per_second(rates.int8),
             watts=entry.watts,
             interconnect=entry.link,
+            slot_width=entry.slots,
             compute_capability=entry.compute,
             launch_year=launch.year,
             launch_price_usd=launch.price_usd,

@@ -16,6 +16,7 @@ class Option:
     engine refuses has its sentence in `refusal`, no slots that fit, and `limit` “engine”.
     `changes` make the request that plans exactly this row; `devices` are the slugs in order, `device` what to show for them.
     `price` is what is still to be bought, of `unit_price` each; `watts` the boards together.
+    `slot_width` is that of one card, None for modules and where it is not known.
     `free_bytes` is what is left of the fullest device (negative: missing).
     """
 
@@ -43,6 +44,7 @@ class Option:
     memory_bytes: int
     free_bytes: int | None
     context: int
+    slot_width: int | None
     price: float | None
     unit_price: Price | None
     owned: int
