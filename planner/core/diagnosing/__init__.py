@@ -1,53 +1,30 @@
 """Why was it slow: a log, read once, as a diagnosis with its findings, what was ruled out, and what a change would do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final
 
 from planner.core.diagnosing.calibration import query
-from planner.core.diagnosing.calls import Calls
 from planner.core.diagnosing.case import Case
 from planner.core.diagnosing.collecting import Collected, Log, collect
-from planner.core.diagnosing.diagnosis import Breakdown, Diagnosis, PromptCache, Rates, Spread, WaitCause
+from planner.core.diagnosing.diagnosis import Diagnosis, Spread, WaitCause
 from planner.core.diagnosing.findings import findings
 from planner.core.diagnosing.findings.preemptions import preempted
-from planner.core.diagnosing.rates import Given, micro_batch, rates_of
-from planner.core.diagnosing.replaying import Replayer
+from planner.core.diagnosing.options import Options
+from planner.core.diagnosing.rates import Given
 from planner.core.diagnosing.ruled_out import ruled_out
+from planner.core.diagnosing.setting_up import case_of
 from planner.core.diagnosing.what_if import what_if
-from planner.core.errors import InputError
 from planner.core.logs.metrics import Histogram, Metrics
-from planner.core.logs.vmstat import Vmstat
 from planner.core.plan import Remark
-from planner.core.simulation import Scheduler
-from planner.core.simulation.loop import LONG_PREFILL
 
 __all__ = ["Diagnosis", "Given", "Options", "diagnose"]
 
-# Fewer answered tasks than this have no speeds that a replay could stand on.
-_LEAST_TASKS: Final = 3
+_AS_GIVEN = Options()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """`long_prefill` only sorts tables: a stall is found from its effect. `metrics` and `vmstat` are what was taken beside the log.
-
-    `tries` replays the log under other settings: off where only the figures are wanted.
-    """
-
-    long_prefill: int = LONG_PREFILL
-    given: Given = field(default_factory=Given)
-    calls: Calls | None = None
-    metrics: Metrics | None = None
-    vmstat: Vmstat | None = None
-    tries: bool = True
-
-
-def diagnose(log: Log, options: Options = Options()) -> Diagnosis:
+def diagnose(log: Log, options: Options = _AS_GIVEN) -> Diagnosis:
     """Reads the log to its end, in bounded memory. Raises InputError as its reader does."""
     found = collect(log, long_prefill=options.long_prefill, calls=options.calls)
-    rates = rates_of(found, log.facts, options.given)
-    case = _case(log, found, rates, options)
+    case = case_of(log, found, options)
     all_found = findings(case)
     seen, totals, sweep = found.observed, found.totals, found.sweep
     timed = totals.tasks - totals.untimed > 0
@@ -69,7 +46,7 @@ def diagnose(log: Log, options: Options = Options()) -> Diagnosis:
         busy_share=_part(sweep.busy_s, span) if timed else _part(found.samples.busy, found.samples.count),
         two_or_more_share=_part(sweep.two_or_more_s, span) if timed else _part(found.samples.together, found.samples.count),
         in_flight_max=sweep.in_flight_max if timed else found.samples.running_max if found.samples.count else None,
-        rates=rates,
+        rates=case.rates,
         breakdown=case.breakdown,
         ttft=seen.ttft.spread() or sampled.get("ttft"),
         itl=seen.itl.spread() or sampled.get("itl"),
@@ -95,59 +72,6 @@ def diagnose(log: Log, options: Options = Options()) -> Diagnosis:
         warnings=tuple(_warnings(log, found, case)),
         notices={code: noticed.count for code, noticed in sorted(found.notices.items())},
     )
-
-
-def _case(log: Log, found: Collected, rates: Rates, options: Options) -> Case:
-    breakdown: Breakdown | None = None
-    if rates.cost is not None:
-        breakdown = found.observed.own.breakdown(rates.cost, micro_batch(log.facts))
-    span = found.last_s - found.first_s if found.first_s is not None and found.last_s is not None else None
-    return Case(
-        facts=log.facts,
-        collected=found,
-        rates=rates,
-        breakdown=breakdown,
-        prompt_cache=_prompt_cache(found, options.metrics),
-        span_s=span if span and span > 0 else None,
-        long_prefill=options.long_prefill,
-        metrics=options.metrics,
-        replayer=_replayer(log, found, rates, span) if options.tries else None,
-        vmstat=options.vmstat,
-    )
-
-
-def _replayer(log: Log, found: Collected, rates: Rates, span: float | None) -> Replayer | None:
-    """A simulated server that is set like the log's; None where too little is known of it."""
-    stretch = found.observed.stretch
-    tasks = stretch.tasks()
-    timed = [task for task in tasks if task.timed]
-    if rates.cost is None or not span or len(timed) < _LEAST_TASKS:
-        return None
-    printed = log.facts.values.get("n_slots")
-    slots = printed if isinstance(printed, int) and printed > 0 else max(1, found.sweep.in_flight_max)
-    longest = max((task.lane.prompt_tokens or 0) + (task.lane.output_tokens or 0) for task in timed)
-    context = log.facts.values.get("n_ctx_slot")
-    batch = max(slots, rates.batch_tokens or 1)
-    try:
-        scheduler = Scheduler(
-            policy="llama-server",
-            slots=slots,
-            batch_tokens=batch,
-            micro_batch_tokens=min(micro_batch(log.facts), batch),
-            context_tokens=max(longest, context if isinstance(context, int) else 0, 2),
-        )
-    except InputError:
-        return None
-    scale = stretch.total_s / stretch.best_s if stretch.best_s else 1.0
-    return Replayer(tasks=tasks, cost=rates.cost, scheduler=scheduler, scale=scale, span_s=span)
-
-
-def _prompt_cache(found: Collected, metrics: Metrics | None) -> PromptCache:
-    totals, seen = found.totals, found.observed
-    hit = totals.cached_tokens / totals.prompt_tokens if totals.prompt_tokens else found.samples.hit_share
-    if metrics and not totals.tasks and metrics.prefix_hit_share is not None:
-        hit = metrics.prefix_hit_share
-    return PromptCache(hit, seen.rereads.count, seen.reread_tokens, seen.rereads.seconds)
 
 
 def _waits(found: Collected) -> Iterator[WaitCause]:

@@ -1,12 +1,12 @@
 """One pass over a reading: tasks go through the sweep, samples and notices are added up, and nothing else is kept."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from planner.core import units
 from planner.core.diagnosing.calls import Calls, Joined
-from planner.core.diagnosing.gathering import Thinned, Values
+from planner.core.diagnosing.gathering import Thinned, Values, Worst
 from planner.core.diagnosing.observed import Observed
 from planner.core.diagnosing.sweep import Sweep
 from planner.core.logs.record import Counts, Facts, Notice, Sample, Task
@@ -14,6 +14,8 @@ from planner.core.logs.record import Counts, Facts, Notice, Sample, Task
 _SHOWN: Final = 3
 # Cancelled requests whose slot is not free yet.
 _LEAVING: Final = 256
+# A pass of this length is a pause for whoever reads along.
+LONG_STEP_S: Final = 1.0
 
 
 class Log(Protocol):
@@ -119,9 +121,13 @@ class Samples:
     prompt_rate_max: float = 0.0
     prompt_tokens_most: float = 0.0
     generation_rate_max: float = 0.0
-    in_flight: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=2_000))
+    steps_s: float = 0.0
+    long_steps: Worst = field(default_factory=Worst)
 
     def add(self, sample: Sample) -> None:
+        if sample.step_s is not None:
+            self._step(sample, sample.step_s)
+            return
         self.count += 1
         before = self.last_s
         if sample.at_s is not None:
@@ -147,6 +153,17 @@ class Samples:
             self.generation_rate_max = max(self.generation_rate_max, sample.generation_rate)
             if running:
                 self._stream(sample, sample.generation_rate / running)
+
+    def _step(self, sample: Sample, seconds: float) -> None:
+        """One pass, where the server prints each: everyone who generates waits for its end."""
+        self.running_max = max(self.running_max, sample.running or 0)
+        self.steps_s += seconds
+        if sample.generation_rate and sample.prompt_rate:
+            tokens = sample.prompt_rate * seconds
+            self.prompt_tokens_most = max(self.prompt_tokens_most, tokens)
+            if seconds >= LONG_STEP_S:
+                text = f"A step of {units.seconds(seconds)} read {tokens:,.0f} prompt tokens while others generated."
+                self.long_steps.add(at_s=sample.at_s, task=None, seconds=seconds, text=text)
 
     def _stream(self, sample: Sample, rate: float) -> None:
         self.rates.offer((rate * (sample.running or 1), sample.running or 1))
