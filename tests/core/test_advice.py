@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from planner.answer import answer
 from planner.core.advice import advised
-from planner.core.advice.rehearsal import rehearsal
+from planner.core.advice.rehearsal import Budget, NotRehearsedError, rehearsal
 from planner.core.draft import Draft, batch_choices
 from planner.core.engines import engines
 from planner.core.plan import Plan
@@ -40,7 +40,7 @@ def why(plan: Plan, flag: str) -> str:
 
 def test_long_prompts_on_a_slow_machine_get_the_largest_passes_that_keep_the_pause() -> None:
     draft, source = drafted(**SLOW)
-    tried = rehearsal(draft, source)
+    tried = rehearsal(draft, source, Budget())
     pauses = {tokens: tried.run(with_batch(tried.server, tokens)).everyone.pause.p95 for tokens in batch_choices(draft.engine, draft.job)}
     chosen = advised(draft, source).job.batch_tokens
     assert pauses[chosen] <= 1.0
@@ -78,6 +78,20 @@ def test_a_command_line_is_what_runs_and_what_is_felt() -> None:
     assert "The plan would take" in why(stated, "--batch-size")
 
 
+@pytest.mark.parametrize(
+    ("engine", "words", "tokens"),
+    [
+        ("llama-server", "-b 256", 256),
+        ("vllm", "--max-num-batched-tokens 512", 512),
+        ("ollama", "OLLAMA_NUM_PARALLEL=2", None),
+        ("vllm", "", None),
+    ],
+)
+def test_passes_on_a_command_line_are_read(engine: str, words: str, tokens: int | None) -> None:
+    draft, _ = drafted(engine=engine, engine_args=words)
+    assert draft.engine.stated_batch_tokens(draft.job) == tokens
+
+
 def test_ollama_has_no_passes_to_choose() -> None:
     assert planned(**{**SLOW, "engine": "ollama", "pause_target": 0.1}).engine.batch_tokens == 512
 
@@ -98,7 +112,7 @@ def test_larger_passes_never_cost_a_conversation() -> None:
             {"device": None, "gpu_memory": "2GiB", "ram": "2GiB", "prefill_rate": 500, "decode_rate": 20},
             "Not simulated: not one request fits.",
         ),
-        ({"users": 5000}, "Not simulated: more than 1,000 users take longer than a page may."),
+        ({"users": 5000}, "Not simulated: more than 500 users take longer than a page may."),
     ],
 )
 def test_what_cannot_be_tried_keeps_the_closed_form_and_says_so(inputs: dict[str, Any], reason: str) -> None:
@@ -132,14 +146,14 @@ def test_lengths_that_were_assumed_are_said() -> None:
 def test_an_assumed_answer_takes_the_seconds_of_the_workload() -> None:
     """A generation among those in flight lasts what the request says, so the simulated load is the one of the queueing formulas."""
     draft, source = drafted(generate_seconds=12, turn_seconds=90)
-    run = rehearsal(draft, source).run()
+    run = rehearsal(draft, source, Budget()).run()
     assert run.slots_busy == pytest.approx(draft.load.in_flight_mean, rel=0.25)
 
 
 def test_slots_that_overfill_the_cache_are_counted_and_the_most_without_is_named() -> None:
     plan = planned(engine="vllm", slots=40, users=60, prompt_tokens=4000, output_tokens=400, think_seconds=20)
     assert plan.fit.preemptions > 0
-    assert "is the most without" in plan.fit.preemptions_why
+    assert plan.fit.preemptions_why.endswith(" slots none is.")
     assert plan.fit.preemptions_why in why(plan, "--max-num-seqs")
     assert "slots_preempt" in {remark.code for remark in plan.remarks}
 
@@ -152,6 +166,20 @@ def test_slots_within_memory_push_nobody_out() -> None:
 
 def test_private_slots_have_nothing_to_push_out() -> None:
     assert planned().fit.preemptions is None
+
+
+def test_all_runs_of_a_plan_together_stay_within_their_bound() -> None:
+    budget = Budget()
+    whole = budget.left
+    draft, source = drafted(engine="vllm", slots=40, users=60, prompt_tokens=4000, output_tokens=400, think_seconds=20, pause_target=0.05)
+    tried = rehearsal(draft, source, budget)
+    tried.run()
+    tried.run()
+    assert budget.left == whole - tried.run().events
+    budget.left = 1
+    with pytest.raises(NotRehearsedError, match="longer than a page may"):
+        tried.run(with_batch(tried.server, 256))
+    assert budget.left == 0
 
 
 def test_a_queue_that_lets_people_wait_too_long_is_shortened() -> None:

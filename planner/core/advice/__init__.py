@@ -5,7 +5,7 @@ from dataclasses import replace
 from planner.core.advice.latency import felt
 from planner.core.advice.passes import passes
 from planner.core.advice.queue import with_honest_queue
-from planner.core.advice.rehearsal import NotRehearsedError, Rehearsal, rehearsal
+from planner.core.advice.rehearsal import Budget, NotRehearsedError, Rehearsal, rehearsal
 from planner.core.advice.slots import with_preemptions
 from planner.core.draft import Draft, Passes, Source, batch_choices, draft
 
@@ -18,7 +18,7 @@ def advised(drafted: Draft, source: Source) -> Draft:
     What a command line states is what runs: it is tried as it is.
     """
     try:
-        tried = rehearsal(drafted, source)
+        tried = rehearsal(drafted, source, Budget())
         chosen, tried = _with_passes(drafted, tried, source)
         fit, remarks = with_preemptions(chosen.fit, tried)
         fit = with_honest_queue(fit, tried)
@@ -43,4 +43,4 @@ def _with_passes(drafted: Draft, tried: Rehearsal, source: Source) -> tuple[Draf
         own = max(slots, drafted.job.batch_tokens or tokens)
         why = f"{passes(tried, (own,))[1]} Passes of {tokens:,} would take memory that a conversation needs."
         return replace(drafted, batch_why=why), tried
-    return chosen, rehearsal(chosen, source)
+    return chosen, rehearsal(chosen, source, tried.budget)

@@ -14,16 +14,25 @@ from planner.core.simulation.request import SimulationRequest
 TURNS: Final = 240
 _GENERATIONS: Final = 5
 # Long prompts take many passes each: fewer turns, but never fewer than say something.
-_FEWEST_TURNS: Final = 80
+_FEWEST_TURNS: Final = 40
 _PASSES: Final = 4_000
-# More people than this, or more events in a run, take longer than a page may.
-MAX_PEOPLE: Final = 1_000
-_MAX_EVENTS: Final = 20_000
+# More people than this, or more events in all runs together, take longer than a page may: about a tenth of a second.
+MAX_PEOPLE: Final = 500
+_MAX_EVENTS: Final = 12_000
 _LONGEST_S: Final = 30 * 86_400.0
 
 
 class NotRehearsedError(Exception):
     """The plan cannot be tried; the text says why, as the end of a sentence that begins “Not simulated: ”."""
+
+
+class Budget:
+    """Events that the rehearsals of a plan may still take, all runs together."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,7 @@ class Rehearsal:
     ends: tuple[PassCost, PassCost] | None
     load: Traffic
     assumed: tuple[Remark, ...]
+    budget: Budget
     _runs: dict[tuple[Scheduler, PassCost], Run] = field(default_factory=dict, compare=False)
 
     @property
@@ -50,13 +60,15 @@ class Rehearsal:
         key = (server or self.server, cost or self.cost)
         if key not in self._runs:
             try:
-                self._runs[key] = simulate(*key, self.load, max_events=_MAX_EVENTS)
+                self._runs[key] = simulate(*key, self.load, max_events=self.budget.left)
             except InputError:
+                self.budget.left = 0
                 raise NotRehearsedError("so many users and tokens take longer than a page may. Try `manage.py simulate`.") from None
+            self.budget.left -= self._runs[key].events
         return self._runs[key]
 
 
-def rehearsal(draft: Draft, source: Source) -> Rehearsal:
+def rehearsal(draft: Draft, source: Source, budget: Budget) -> Rehearsal:
     """The draft made ready to be tried. Raises NotRehearsedError where there is nothing to try or it would take too long."""
     prefill, decode = draft.speed.prefill_rate, draft.speed.decode_rate
     if prefill is None or decode is None:
@@ -75,4 +87,4 @@ def rehearsal(draft: Draft, source: Source) -> Rehearsal:
     except InputError as refusal:
         raise NotRehearsedError(f"{refusal}") from None
     cost = pass_cost(request, draft, source)
-    return Rehearsal(request, server, cost, costs_at_ends(cost, prefill, decode), sent, assumed)
+    return Rehearsal(request, server, cost, costs_at_ends(cost, prefill, decode), sent, assumed, budget)

@@ -1,10 +1,10 @@
-"""Slots that the cache bears: how often a reply is pushed out of it under the plan's load, and the most slots without that."""
+"""Slots that the cache bears: how often a reply is pushed out of it under the plan's load, and the slots that would be without it."""
 
 from dataclasses import replace
 
 from planner.core import units
 from planner.core.advice.passes import preface
-from planner.core.advice.rehearsal import Rehearsal
+from planner.core.advice.rehearsal import NotRehearsedError, Rehearsal
 from planner.core.plan import Fit, Remark
 from planner.core.simulation import Run
 
@@ -18,9 +18,9 @@ def with_preemptions(fit: Fit, tried: Rehearsal) -> tuple[Fit, tuple[Remark, ...
     turns = f"{units.counted(run.everyone.turns, 'turn')} of your load"
     if not lost:
         return replace(fit, preemptions=0, preemptions_why=f"{preface(tried)}: none of {turns} is pushed out of the cache."), ()
-    most = _most_without(fit, tried)
+    without = _slots_without(fit, tried)
     how = "lost" if run.everyone.failed else "pushed out of the cache and computed again"
-    said = f"{preface(tried)}: in {turns} a reply is {how} {lost:,} times; {units.counted(most, 'slot')} is the most without."
+    said = f"{preface(tried)}: in {turns} a reply is {how} {lost:,} times; with {units.counted(without, 'slot')} none is."
     return replace(fit, preemptions=lost, preemptions_why=said), (Remark("slots_preempt", said, "slots"),)
 
 
@@ -28,14 +28,18 @@ def _pushed_out(run: Run) -> int:
     return run.preempted + run.everyone.failed
 
 
-def _most_without(fit: Fit, tried: Rehearsal) -> int:
-    """Between the slots that fit with full conversations, which cannot push each other out, and those of the server."""
+def _slots_without(fit: Fit, tried: Rehearsal) -> int:
+    """The most slots that push nobody out, as far as they may be looked for.
+
+    They lie between those that fit with full conversations, which cannot push each other out, and those of the server.
+    """
     server = tried.server
     low, high = max(1, min(fit.slots_that_fit, server.slots - 1)), server.slots
     while high - low > 1:
         middle = (low + high) // 2
-        if _pushed_out(tried.run(replace(server, slots=middle))):
-            high = middle
-        else:
-            low = middle
+        try:
+            lost = _pushed_out(tried.run(replace(server, slots=middle)))
+        except NotRehearsedError:
+            break
+        low, high = (low, middle) if lost else (middle, high)
     return low
