@@ -210,3 +210,10 @@ def _no_prefill(source: Source, drawn: Outline) -> str:
     if source.parameters is None:
         return "The number of parameters is not known."
     return f"No compute rate of {drawn.job.node.device.name} is known."
+
+
+def assumptions(request: PlanRequest) -> tuple[str, ...]:
+    """What the table takes where the request says nothing."""
+    if request.prompt_tokens is not None:
+        return ()
+    return (f"No prompt length was given: first token and pause are for prompts of {assumed_prompt(request):,} tokens.",)
