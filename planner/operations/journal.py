@@ -52,7 +52,7 @@ def request_line(get_response: GetResponse) -> GetResponse:
 def _tell(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
     route, method, status = route_of(request), request.method or "", response.status_code
     metrics.observe(method=method, route=route, status=status, seconds=seconds)
-    fields: dict[str, str | int | float] = {
+    fields: dict[str, str | int | float | None] = {
         "method": method[:16],
         "route": route,
         "status": status,

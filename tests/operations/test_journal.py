@@ -10,6 +10,7 @@ from django.conf import settings as site
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
+from pytest_django import Settings
 
 from planner.operations.journal import REQUEST_ID
 from planner.operations.log_lines import JsonLines, TextLines, WithoutAddresses
@@ -75,7 +76,14 @@ def test_ids_differ_and_end_with_their_request(client: Client) -> None:
     assert REQUEST_ID.get() == "-"
 
 
-@pytest.mark.urls("tests.operations.test_journal")
+@pytest.fixture
+def _pages_of_this_test(settings: Settings) -> None:
+    """Served without the site's permissions, which know no such pages."""
+    settings.ROOT_URLCONF = "tests.operations.test_journal"
+    settings.MIDDLEWARE = ["planner.operations.journal.request_line"]
+
+
+@pytest.mark.usefixtures("_pages_of_this_test")
 def test_every_line_of_a_request_carries_its_id_and_none_its_address(client: Client, lines: io.StringIO) -> None:
     made = client.get(f"/s/{HIDDEN}/?password={HIDDEN}")["X-Request-ID"]
     inner, outer = told(lines)
@@ -85,7 +93,7 @@ def test_every_line_of_a_request_carries_its_id_and_none_its_address(client: Cli
     assert HIDDEN not in lines.getvalue()
 
 
-@pytest.mark.urls("tests.operations.test_journal")
+@pytest.mark.usefixtures("_pages_of_this_test")
 def test_a_mistake_of_ours_is_logged_with_its_traceback_and_without_the_address(client: Client, lines: io.StringIO) -> None:
     client.raise_request_exception = False
     assert client.get(f"/broken/{HIDDEN}/").status_code == 500

@@ -143,13 +143,13 @@ def test_a_site_for_this_machine_counts_nothing(client: Client, settings: Settin
         (2, "1.1.1.1, 198.51.100.7, 10.0.0.2", "10.0.0.1", "198.51.100.7"),
         (2, "198.51.100.7", "10.0.0.1", "198.51.100.7"),
         (1, "", "10.0.0.1", "10.0.0.1"),
-        (1, "not an address", "10.0.0.1", "unknown"),
+        (1, "not an address", "10.0.0.1", None),
         (1, "[2001:db8::1]", "10.0.0.1", "2001:db8::1"),
-        (0, "", "", "unknown"),  # a socket has no address
+        (0, "", "", None),  # a socket has no address
     ],
 )
 def test_a_client_is_who_our_outermost_proxy_saw(
-    rf: RequestFactory, settings: Settings, *, proxies: int, forwarded: str, remote: str, expected: str
+    rf: RequestFactory, settings: Settings, *, proxies: int, forwarded: str, remote: str, expected: str | None
 ) -> None:
     settings.BEHIND_PROXY = proxies
     assert client_address(rf.get("/", REMOTE_ADDR=remote, HTTP_X_FORWARDED_FOR=forwarded)) == expected
@@ -158,6 +158,7 @@ def test_a_client_is_who_our_outermost_proxy_saw(
 def test_one_ipv6_customer_is_one_client(rf: RequestFactory) -> None:
     assert client_network(rf.get("/", REMOTE_ADDR="2001:db8:1:2:3::4")) == "2001:db8:1:2::/64"
     assert client_network(rf.get("/", REMOTE_ADDR="203.0.113.1")) == "203.0.113.1"
+    assert client_network(rf.get("/", REMOTE_ADDR="")) == "unknown"
 
 
 def test_a_user_who_is_logged_in_is_counted_as_that_user(rf: RequestFactory) -> None:
