@@ -9,6 +9,7 @@ from planner.core.logs.blocks import blocks
 from planner.core.logs.formats import Format, Rule, State, formats
 from planner.core.logs.log import Item, Log
 from planner.core.logs.record import Counts, Facts
+from planner.core.logs.wrapping import unwrapped, wrapped_at
 
 _HEAD: Final = 1 << 18
 _GLANCE: Final = 1 << 12
@@ -36,6 +37,7 @@ class Reading:
         self._chunks = chunks
         self._format = formats()[engine] if engine else None
         self._log = Log(engine or "")
+        self._width: int | None = None
 
     @property
     def facts(self) -> Facts:
@@ -55,7 +57,8 @@ class Reading:
                 log.counts.other_lines += block.count(b"\n") - 1
                 continue
             others |= _others(block, self._format)
-            _scan(block, state, self._format.own, log)
+            own = self._format.own
+            _scan(unwrapped(block, self._width, own) if self._width else block, state, own, log)
             yield from log.items
             log.items.clear()
         if state is None:
@@ -76,6 +79,7 @@ class Reading:
             self._format = found
         assert self._format is not None  # noqa: S101 - named or found
         self._log.facts.engine = self._format.engine
+        self._width = wrapped_at(block[:_HEAD], self._format.own)
         return self._format.start(self._log)
 
 

@@ -1,0 +1,61 @@
+"""A log in blocks of whole lines: nothing is lost, nothing grows, and how the bytes came makes no difference."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.core.errors import InputError
+from planner.core.logs import blocks as module
+from planner.core.logs.blocks import BLOCK, LONGEST_LINE, blocks
+from planner.core.logs.record import Counts
+
+
+def cut(data: bytes, sizes: list[int]) -> list[bytes]:
+    pieces, begin = [], 0
+    for size in sizes:
+        pieces.append(data[begin : begin + size])
+        begin += size
+    return [*pieces, data[begin:]]
+
+
+@given(
+    data=st.text("ab \n", max_size=200).map(str.encode),
+    sizes=st.lists(st.integers(0, 30), max_size=10),
+    block=st.integers(5, 60),
+)
+def test_the_lines_come_out_whole_and_in_order_whatever_pieces_they_came_in(data: bytes, sizes: list[int], block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", block)
+        counts, again = Counts(), Counts()
+        found = list(blocks(cut(data, sizes), counts))
+        assert found == list(blocks([data], again))
+        assert counts == again
+    assert all(one.startswith(b"\n") and one.endswith(b"\n") for one in found)
+    whole = data if data.endswith(b"\n") or not data else data + b"\n"
+    assert b"".join(one[1:] for one in found) == whole
+    assert (counts.lines, counts.bytes) == (whole.count(b"\n"), len(data))
+
+
+def test_a_line_without_end_is_cut_once_and_takes_no_more_memory_than_blocks() -> None:
+    counts = Counts()
+    endless = [b"before\n", *[b"x" * BLOCK] * 40, b"rest of it\nafter\n"]
+    found = list(blocks(endless, counts))
+    assert counts.cut_lines == 1
+    assert max(map(len, found)) <= BLOCK + LONGEST_LINE + 2
+    lines = b"".join(one[1:] for one in found).split(b"\n")
+    assert [line[:6] for line in lines] == [b"before", b"xxxxxx", b"after", b""]
+    assert len(lines[1]) <= BLOCK + LONGEST_LINE
+
+
+def test_colours_and_carriage_returns_are_taken_out() -> None:
+    assert list(blocks([b"\x1b[32m0.05\x1b[0m I slot\r\n\x1b[1;31mE\x1b[0m\r\n"], Counts())) == [b"\n0.05 I slot\nE\n"]
+
+
+@pytest.mark.parametrize("data", [b"\x7fELF\0\0\0", b"text\nmore\0text\n", "log".encode("utf-16")])
+def test_what_is_no_text_is_refused_with_its_line(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"Line \d+ has bytes that no text has"):
+        list(blocks([data], Counts()))
+
+
+def test_nothing_gives_nothing() -> None:
+    assert list(blocks([], Counts())) == list(blocks([b""], Counts())) == []
