@@ -1,6 +1,8 @@
 // Parts that are worked out run by run: they begin when they are seen, shown or asked for, say how far they are, and can be cancelled.
 (() => {
   const TYPE = "application/x-ndjson";
+  // One after the other: a reader is one client, and each part is computing.
+  let line = Promise.resolve();
 
   function enhance(part) {
     const [work, bar, status, cancel, link, failed, soFar] = [
@@ -41,14 +43,20 @@
       throw new Error("cut off");
     }
 
-    async function begin() {
+    function begin() {
       if (stop) return;
       stop = new AbortController();
+      bar.removeAttribute("value");
+      status.textContent = "waits";
       failed.hidden = true;
       link.hidden = true;
       work.hidden = false;
+      line = line.then(() => run(stop.signal));
+    }
+
+    async function run(signal) {
       try {
-        const response = await fetch(part.dataset.later, { headers: { Accept: TYPE }, signal: stop.signal });
+        const response = await fetch(part.dataset.later, { headers: { Accept: TYPE }, signal });
         if (!response.ok) throw new Error(response.statusText);
         await read(response);
       } catch (problem) {
@@ -62,7 +70,7 @@
     cancel.addEventListener("click", () => {
       const far = status.textContent;
       stop?.abort();
-      complain(`Cancelled at ${far}: what is shown is as far as it got.`);
+      complain(far === "waits" ? "Cancelled before it began." : `Cancelled at ${far}: what is shown is as far as it got.`);
       link.hidden = false;
       link.querySelector("a").focus();
     });

@@ -161,11 +161,12 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(open_page: OpenP
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_on_paper_the_answer_and_the_curves_that_were_drawn_are_there(open_page: OpenPage) -> None:
+def test_on_paper_the_answer_and_the_tables_that_came_in_are_there(open_page: OpenPage) -> None:
     page = open_page(f"/simulate/?{PLAN}")
     settled(page)
     page.emulate_media(media="print")
     expect(page.locator(".on-paper")).to_be_visible()
-    expect(page.locator("#by-users")).to_be_visible()
+    expect(page.locator("[data-later]", has=page.locator("#by-users")).locator("table")).to_be_visible()
+    expect(page.locator(".chart").first).to_be_hidden()
     for gone in (".inputs", "#replay", "#bad-hours"):
         expect(page.locator(gone)).to_be_hidden()

@@ -41,7 +41,7 @@ _ALONGSIDE: Final = (
         "run",
         "Run",
         (
-            Input("duration", "Simulated time", "14400", unit="s", hint="Four hours; not yours to wait.", numeric=True, width="half"),
+            Input("duration", "Simulated time", "14400", unit="s", hint="Empty: four hours.", numeric=True, width="half"),
             Input("seed", "Seed", "0", hint="The same seed, the same run.", numeric=True, width="half"),
             Input(SWEEP, "Sweep", "batch=256,512,1024", hint="A run for each value of any number here, by its name in the address."),
         ),

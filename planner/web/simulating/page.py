@@ -130,7 +130,8 @@ def _p95(name: str, run: Run) -> float | None:
 def _between(tried: Tried, figure: Callable[[Run], float | None], show: Callable[[float], str]) -> str:
     """A figure at both ends of estimated speeds, "" where they are measured or it is not known there."""
     found = [value for run in tried.ends or () if (value := figure(run)) is not None]
-    return f"{show(min(found))} to {show(max(found))}" if len(found) > 1 else ""
+    ends = dict.fromkeys(show(value) for value in sorted(found))
+    return " to ".join(ends) if len(found) > 1 else ""
 
 
 def _groups(trial: Trial) -> tuple[Felt, ...]:
