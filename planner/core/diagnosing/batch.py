@@ -34,12 +34,14 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """An answer of `steps` tokens after the first: `clean_s` seconds while nobody read, with `streams` and `context` on average; the rest beside prompts."""
+    """An answer of `steps` tokens after the first: `clean_s` seconds while nobody read, with `streams` and `context` on average; the
+    rest beside prompts, of which `short` were too short to be told apart: each gave it a token."""
 
     steps: int
     clean_s: float
     streams: float
     context: float
+    short: int
     beside: tuple[Beside, ...]
 
     def beside_tokens(self, fit: StepFit) -> float:
@@ -48,7 +50,7 @@ class Mixed:
         return self.steps - self.clean_s / gap
 
     def passes(self, batch: int) -> int:
-        return sum(each.passes(batch) for each in self.beside)
+        return self.short + sum(each.passes(batch) for each in self.beside)
 
 
 def batch_of(answers: Sequence[Mixed], fit: StepFit, default: int) -> int | None:

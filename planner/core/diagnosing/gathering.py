@@ -8,8 +8,9 @@ from planner.core.diagnosing.diagnosis import Bar, Example, Moment, Spread
 
 T = TypeVar("T")
 
-# Below this a value is none: bins are logarithmic.
+# Below this a value is none, because bins are logarithmic; beyond the other it is no figure of a server.
 LEAST: Final = 1e-6
+MOST: Final = 1e12
 WORST: Final = 3
 # Bins one per cent wide, their edges shifted by an irrational amount so that no round value falls on one.
 _PER_E: Final = 100.0
@@ -31,6 +32,7 @@ class Values:
         if value <= LEAST:
             self.zeros += times
             return
+        value = min(value, MOST)
         self.longest = max(self.longest, value)
         key = floor(log(value) * _PER_E + _SHIFT)
         held = self._bins.get(key)

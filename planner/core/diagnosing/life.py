@@ -7,16 +7,26 @@ from planner.core.logs.record import Mark, Task
 # A progress line is printed just after the pass it tells of.
 PRINTED_LATE_S: Final = 0.01
 MAX_PASSES: Final = 4_096
+# A prompt that is read in less than this holds nobody up.
+NOTICED_S: Final = 0.25
+# Stretches beside prompts that are kept of one answer.
+MAX_PAIRS: Final = 256
 
 
 class Pair(NamedTuple):
-    """A stretch of an answer while `prefill` was read, with the passes that ended in it; `sure` where their size is printed."""
+    """A stretch of an answer beside the prompt of task `reader`: `tokens` of it were read in `read_s` altogether, and `passes` ended meanwhile.
 
-    prefill: "Life"
+    `streams` answers were under way; `sure` says that the size of a pass is printed.
+    """
+
     start_s: float
     end_s: float
     passes: int
     streams: int
+    reader: int
+    tokens: int
+    read_s: float
+    long: bool
     sure: bool
 
 
@@ -69,6 +79,11 @@ class Life:
         self.tokens = generated[-1].tokens if generated else 0
         # Between the last line of the prompt and the first of the answer nothing says when it began.
         self.first = max(self.began, read[-1].at_s if generated else ends) if read else self.began
+
+    @property
+    def held_up(self) -> bool:
+        """Whether its prompt took long enough for anyone beside it to notice."""
+        return self.reads and (self.long or self.first - self.began >= NOTICED_S)
 
     def prefill_marks(self) -> list[Mark]:
         """Its prefill's progress lines, each count of tokens once."""

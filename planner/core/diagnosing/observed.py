@@ -32,7 +32,6 @@ _STALLS_SHOWN: Final = 20
 _FILLED: Final = 0.9
 # Where an answer's tokens took no more than so many times as long as usual, nothing held it up.
 _UNDISTURBED: Final = 1.5
-LEAST_OVERLAP_S: Final = 0.001
 
 
 class Observed:
@@ -81,7 +80,9 @@ class Observed:
         self.wait.add(seconds)
         cause: Cause = "nothing"
         # Prompts of the same adapter join every pass that has room: who waits while others only generate waits for their adapter.
-        if behind_streams_s > max(WAIT_LEAST_S, 2 * (self.typical_gap_s or 0.0)) or alone:
+        if behind_streams_s > max(WAIT_LEAST_S, 2 * (self.typical_gap_s or 0.0)) or (
+            alone and behind_prefill_s + behind_streams_s > seconds / 2
+        ):
             cause = "other_adapter"
         elif behind_prefill_s > seconds / 2:
             cause = "same_adapter"
@@ -193,27 +194,19 @@ class Observed:
 
     def _beside_prompts(self, life: Life, clocks: Clocks) -> None:
         """Its stretches beside prompts, one by one; those in which it went on undisturbed are none."""
-        held = [pair for pair in life.pairs if _lasted(pair) and not any(start <= pair.start_s < end for start, end in life.free)]
+        held = [pair for pair in life.pairs if not any(start <= pair.start_s < end for start, end in life.free)]
         unsure = []
         for pair in held:
             seconds = pair.end_s - pair.start_s
-            prefill = pair.prefill
-            if pair.sure and prefill.long:
+            if pair.sure and pair.long:
                 self._during_one(pair.passes, seconds)
             elif not pair.sure:
-                share = min(1.0, seconds / max(1e-9, prefill.first - prefill.began))
-                unsure.append(Beside(share * (prefill.task.computed_tokens or 0), seconds, pair.streams, prefill.long))
+                share = min(1.0, seconds / max(1e-9, pair.read_s))
+                unsure.append(Beside(share * pair.tokens, seconds, pair.streams, pair.long))
             if self._pauses(seconds / max(1, pair.passes)) and life.generates:
                 self._overlap(life, pair, seconds)
         if unsure and life.answered:
-            span = clocks.clean - life.at_first.clean
-            reading = min(life.last - life.first, clocks.reading - life.at_first.reading)
-            streams, context = (clocks.streams - life.at_first.streams, clocks.context - life.at_first.context) if span > 0 else (0.0, 0.0)
-            self.mixed.offer(
-                Mixed(
-                    life.tokens - 1, life.last - life.first - reading, streams / max(span, 1e-9), context / max(span, 1e-9), tuple(unsure)
-                )
-            )
+            self.mixed.offer(_mixed(life, clocks, unsure, others=sum(pair.passes for pair in held)))
 
     def _during_one(self, passes: int, seconds: float) -> None:
         self._during.add(passes / seconds)
@@ -221,14 +214,13 @@ class Observed:
         self._during_sums[1] += seconds
 
     def _overlap(self, life: Life, pair: Pair, seconds: float) -> None:
-        asked = pair.prefill.task.computed_tokens or 0
-        self.longest_stalling_prompt = max(self.longest_stalling_prompt, asked)
+        self.longest_stalling_prompt = max(self.longest_stalling_prompt, pair.tokens)
         self.overlaps.add(
             at_s=pair.start_s,
             task=life.task.number,
             seconds=seconds,
-            text=f"Task {life.task.number} got {units.counted(pair.passes, 'token')} in {units.seconds(seconds)} while {asked:,} prompt tokens "
-            f"of task {pair.prefill.task.number} were read.",
+            text=f"Task {life.task.number} got {units.counted(pair.passes, 'token')} in {units.seconds(seconds)} while {pair.tokens:,} prompt tokens "
+            f"of task {pair.reader} were read.",
         )
         if len(life.stalls) < _STALLS_SHOWN:
             life.stalls.append((pair.start_s, pair.end_s))
@@ -273,9 +265,19 @@ class Observed:
         return _rate(self._otherwise, self._otherwise_sums)
 
 
-def _lasted(pair: Pair) -> bool:
-    """One that began when the other ended lasts as long as the log's last digit."""
-    return pair.end_s - pair.start_s >= max(LEAST_OVERLAP_S, (pair.prefill.first - pair.prefill.began) / 100)
+def _mixed(life: Life, clocks: Clocks, unsure: list[Beside], *, others: int) -> Mixed:
+    """`others` of the passes that ended while it generated are those of its stretches; the rest were short prompts' own."""
+    since = life.at_first
+    span = max(clocks.clean - since.clean, 1e-9)
+    reading = min(life.last - life.first, clocks.reading - since.reading)
+    return Mixed(
+        steps=life.tokens - 1,
+        clean_s=life.last - life.first - reading,
+        streams=(clocks.streams - since.streams) / span,
+        context=(clocks.context - since.context) / span,
+        short=max(0, clocks.passes - since.passes - others),
+        beside=tuple(unsure),
+    )
 
 
 def _rate(values: Values, sums: list[float]) -> GenerationRate:

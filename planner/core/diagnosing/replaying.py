@@ -13,7 +13,7 @@ from planner.core.simulation import PassCost, Run, Scheduler, replay
 from planner.core.simulation.sequence import Sequence as Turn
 
 # More than this is not worth waiting for.
-MAX_EVENTS: Final = 400_000
+MAX_EVENTS: Final = 250_000
 # A replay is never closer than this to what a server does.
 LEAST_ERROR: Final = 0.1
 _KINDS: Final = ("alone", "beside a prefill")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from planner.core.diagnosing.gathering import Load
-from planner.core.diagnosing.life import Clocks, Life, Pair
+from planner.core.diagnosing.life import MAX_PAIRS, Clocks, Life, Pair
 from planner.core.logs.record import Task
 
 # A log has a task when it ends. So many later ones are held before the sweep goes on, to know who ran beside it …
@@ -20,6 +20,7 @@ DEFAULT_BATCH: Final = 2_048
 AT_ONCE_S: Final = 0.1
 # Moments that the log's rounding and the time of printing set apart.
 SAME_MOMENT_S: Final = 0.005
+LEAST_OVERLAP_S: Final = 0.001
 
 # What happens at one moment happens in this order.
 _PASS, _MARK, _LAST, _DEPART, _LAUNCH, _FIRST, _BEGIN, _DEPART_AT_ONCE = range(8)
@@ -208,8 +209,9 @@ class Sweep:
         if life.reads and life in self._reading:
             del self._reading[life]
             self._reading_long -= life.long
-            for stream in self._generating:
-                self._overlap(life, stream)
+            if life.held_up:
+                for stream in self._generating:
+                    self._overlap(life, stream)
             self._watcher.read(life, self._clocks, len(self._generating))
         life.at_first = life.at_mark = self._clocks.copy()
         if life.last > life.first:
@@ -218,10 +220,24 @@ class Sweep:
 
     def _overlap(self, prefill: Life, stream: Life) -> None:
         start = max(prefill.began, stream.first)
-        if self._now > start:
-            later = prefill.at_began if prefill.began >= stream.first else stream.at_first
-            sure = self.batch_seen or bool(prefill.prefill_marks())
-            stream.pairs.append(Pair(prefill, start, self._now, self._clocks.passes - later.passes, len(self._generating), sure))
+        read_s = prefill.first - prefill.began
+        # One that began when the other ended lasts as long as the log's last digit.
+        if self._now - start < max(LEAST_OVERLAP_S, read_s / 100) or len(stream.pairs) == MAX_PAIRS:
+            return
+        later = prefill.at_began if prefill.began >= stream.first else stream.at_first
+        stream.pairs.append(
+            Pair(
+                start_s=start,
+                end_s=self._now,
+                passes=self._clocks.passes - later.passes,
+                streams=len(self._generating),
+                reader=prefill.task.number,
+                tokens=prefill.task.computed_tokens or 0,
+                read_s=read_s,
+                long=prefill.long,
+                sure=self.batch_seen or bool(prefill.prefill_marks()),
+            )
+        )
 
     def _mark(self, life: Life, at_s: float, tokens: int) -> None:
         """From the last known count of tokens to this one."""
@@ -239,7 +255,8 @@ class Sweep:
             self._stream_ended_s = self._now
             self._context -= _context_of(life.task)
             for prefill in self._reading:
-                self._overlap(prefill, life)
+                if prefill.held_up:
+                    self._overlap(prefill, life)
 
     def _depart(self, life: Life) -> None:
         slots = self._slots()
