@@ -22,7 +22,14 @@ from planner.web.simulating import trying, uploaded
 from planner.web.simulating.inputs import GROUPS
 
 TextOf = Callable[[HttpResponse], str]
-PLAN = {"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "users": "8", "prompt_tokens": "1500", "output_tokens": "300", "think_seconds": "60"}
+PLAN = {
+    "model": "Qwen/Qwen3-8B",
+    "device": "rtx-4090",
+    "users": "8",
+    "prompt_tokens": "1500",
+    "output_tokens": "300",
+    "think_seconds": "60",
+}
 QUICK = PLAN | {"duration": "600"}
 LINES = {"HTTP_ACCEPT": "application/x-ndjson"}
 CSV = "time,prompt_tokens,output_tokens\n5,100,20\n6.5,200,30\n"
@@ -139,7 +146,9 @@ def test_a_sweep_streams_one_line_for_each_run(client: Client) -> None:
 
 
 def test_over_one_number_there_is_a_figure_its_description_and_a_knee(client: Client) -> None:
-    last = lines(client, "/simulate/sweep/", QUICK | {"engine": "llama-server", "slots": "2", "duration": "3600", "sweep": "users=2,40,60,80,120"})[-1]
+    last = lines(
+        client, "/simulate/sweep/", QUICK | {"engine": "llama-server", "slots": "2", "duration": "3600", "sweep": "users=2,40,60,80,120"}
+    )[-1]
     figure = json.loads(re.search(r'application/json">(.*?)</script>', last["html"])[1])  # type: ignore[index]
     assert figure["data"][0]["x"] == [2, 40, 60, 80, 120]
     assert "knee: First token" in last["html"]
