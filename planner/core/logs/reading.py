@@ -72,15 +72,19 @@ class Reading:
 
     def _begin(self, block: bytes) -> State | None:
         if self._format is None:
-            scores = [(one.sniff(block[:_HEAD]), one) for one in formats().values()]
-            best, found = max(scores, key=lambda score: score[0], default=(0, None))
-            if not best:
+            self._format = _speaks_in(block[:_HEAD]) or _speaks_in(block)
+            if self._format is None:
                 return None
-            self._format = found
-        assert self._format is not None  # noqa: S101 - named or found
         self._log.facts.engine = self._format.engine
         self._width = wrapped_at(block[:_HEAD], self._format.own)
         return self._format.start(self._log)
+
+
+def _speaks_in(text: bytes) -> Format | None:
+    """Whose lines these are, by how many are surely theirs."""
+    scores = [(one.sniff(text), one) for one in formats().values()]
+    best, found = max(scores, key=lambda score: score[0])
+    return found if best else None
 
 
 def _nothing(counts: Counts) -> str:

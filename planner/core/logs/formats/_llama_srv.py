@@ -35,10 +35,11 @@ _SRV: Final = re.compile(
     rb"|(failed to find free space in the KV cache|failed to decode the batch: KV cache is full)"  # 11
     rb"|- (?:making room for prompt cache|cache (?:size|token) limit reached|prompt state size)[^\n\d]{0,80}(\d{1,9}\.\d{1,3}) MiB"  # 12
     rb"|prompt cache is enabled, size limit: (\d{1,9}) MiB"  # 13
-    rb"|(" + KNOWN + rb")"  # 14
+    rb"|(failed to load model)"  # 14
+    rb"|(" + KNOWN + rb")"  # 15
     rb")"
 )  # fmt: skip
-_ERROR, _CANCEL, _REQUEST, _SLOTS, _START, _PURGED, _FULL, _CACHE_RAM, _CACHE_LIMIT, _KNOWN = 2, 3, 4, 8, 9, 10, 11, 12, 13, 14
+_ERROR, _CANCEL, _REQUEST, _SLOTS, _START, _PURGED, _FULL, _CACHE_RAM, _CACHE_LIMIT, _START_FAILED = 2, 3, 4, 8, 9, 10, 11, 12, 13, 14
 _HEADED: Final = re.compile(HEADER)
 _ASKED: Final = re.compile(rb"request \((\d{1,9}) tokens\)")
 # How far before the first line that tells of a start its build may have been printed.
@@ -65,6 +66,7 @@ class ServerLines:
             _FULL: self._pool_full,
             _CACHE_RAM: self._cache_ram,
             _CACHE_LIMIT: self._cache_limit,
+            _START_FAILED: self._start_failed,
         }
 
     def line(self, block: bytes, start: int, at: int) -> None:
@@ -146,3 +148,6 @@ class ServerLines:
 
     def _cache_limit(self, found: re.Match[bytes], _: float | None) -> None:
         self._log.facts.values["cache_ram_mib"] = int(found[_CACHE_LIMIT])
+
+    def _start_failed(self, _: re.Match[bytes], at_s: float | None) -> None:
+        self._put("start_failed", at_s)

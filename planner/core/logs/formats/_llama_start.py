@@ -48,7 +48,6 @@ class Start:
         self._earlier: list[object] = []
         self._buffers = 0.0
         self._kind = ""
-        self._failures = 0
         self.readers: tuple[tuple[bytes, Callable[[bytes], None]], ...] = (
             (b" buffer size =", self._buffer),
             (b" cells, ", self._cache),
@@ -69,8 +68,6 @@ class Start:
             (b" n_slots=", self._ik_slots),
             (b" n_ctx_slot=", self._ik_slots),
             (b"lora adapter from", self._adapter),
-            (b"failed to load model", self._failed),
-            (b"error loading model", self._failed),
         )
 
     def again(self) -> None:
@@ -204,11 +201,6 @@ class Start:
     def _adapter(self, line: bytes) -> None:
         if b"loading lora adapter from" in line:
             self._values["adapters"] = int(_float(self._values.get("adapters"))) + 1
-
-    def _failed(self, _: bytes) -> None:
-        if self._failures < self._log.facts.starts:
-            self._failures = self._log.facts.starts
-            self._log.put(Notice(code="start_failed", line=self._log.line))
 
 
 def _number(text: bytes) -> float:
