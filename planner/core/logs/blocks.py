@@ -11,7 +11,7 @@ BLOCK: Final = 1 << 20
 # More than any engine writes in a line but prompts and pictures; what follows says nothing to us.
 LONGEST_LINE: Final = 1 << 16
 
-_COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,32}[A-Za-z]")
 
 
 def blocks(chunks: Iterable[bytes], counts: Counts) -> Iterator[bytes]:

@@ -11,11 +11,11 @@ _SENDER: Final = rb"[\w.-]{1,64} [\w.@/-]{1,64}(?:\[\d{1,10}\])?: "
 
 # To be put into a pattern after the line's beginning. Each part is bounded, begins with something of its own and is taken or not.
 PREFIX: Final = (
-    rb"(?:[\w.-]{1,64} +\| )?(?:(?:" + _ISO + rb"|" + _SYSLOG + rb") (?:(?:stderr|stdout) [FP] )?(?:" + _SENDER + rb')?|\{"log":")?'
+    rb"(?:[\w.-]{1,64} {1,32}\| )?(?:(?:" + _ISO + rb"|" + _SYSLOG + rb") (?:(?:stderr|stdout) [FP] )?(?:" + _SENDER + rb')?|\{"log":")?'
 )
 
 _WALL: Final = re.compile(
-    rb"(?:[\w.-]{1,64} +\| )?(?:"
+    rb"(?:[\w.-]{1,64} {1,32}\| )?(?:"
     rb"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,9})?(?P<zone>Z|[+-]\d\d:?\d\d)?"
     rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d)(?P<piece>\.\d{1,6})?) "
 )

@@ -20,8 +20,8 @@ _MAX_LABELS: Final = 100
 _MAX_BUCKETS: Final = 500
 
 _NAME: Final = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]{0,200}")
-_LABEL: Final = re.compile(r'\s{0,4}([A-Za-z_]\w{0,100})\s{0,4}=\s{0,4}"((?:[^"\\]|\\.)*)"\s{0,4},?')
-_VALUE: Final = re.compile(r"\}?\s{1,4}([+-]?[\w.+-]{1,40})(?:\s{1,4}-?\d{1,20})?\s*")
+_LABEL: Final = re.compile(r'\s{0,4}([A-Za-z_]\w{0,100})\s{0,4}=\s{0,4}"((?:[^"\\]|\\.){0,4000})"\s{0,4},?')
+_VALUE: Final = re.compile(r"\}?\s{1,4}([+-]?[\w.+-]{1,40})(?:\s{1,4}-?\d{1,20})?\s{0,40}")
 
 # Counters of which the parts matter, and the label that tells them apart.
 _PARTED: Final = {

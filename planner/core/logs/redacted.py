@@ -11,11 +11,11 @@ _BEFORE: Final = re.compile(PREFIX + rb"(?:\d{1,9}\.\d\d\.\d{3}\.\d{3} )?")
 # What quotes, braces and template marks open may be anybody's words: nothing from there on is shown.
 _OPENS_TEXT: Final = re.compile(r"[\"'`{<]")
 _HIDDEN: Final = (
-    (re.compile(r"\w+://\S*"), "(address)"),
-    (re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?"), "(address)"),
-    (re.compile(r"\S*@\S*"), "(address)"),
-    (re.compile(r"\S*[/\\]\S*[/\\]\S*"), "(path)"),
-    (re.compile(r"[A-Za-z0-9_+=-]{24,}"), "(…)"),
+    (re.compile(r"\w{1,20}://\S{0,160}"), "(address)"),
+    (re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?"), "(address)"),
+    (re.compile(r"\S{0,160}@\S{0,160}"), "(address)"),
+    (re.compile(r"\S{0,160}[/\\]\S{0,160}[/\\]\S{0,160}"), "(path)"),
+    (re.compile(r"[A-Za-z0-9_+=-]{24,160}"), "(…)"),
 )
 
 

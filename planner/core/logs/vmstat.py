@@ -14,7 +14,7 @@ MAX_LINES: Final = 1_000_000
 _LONGEST_LINE: Final = 1_000
 _COLUMNS: Final = ("r", "b", "swpd", "si", "so", "wa")
 _NUMBER: Final = re.compile(r"\d{1,15}")
-_STAMP: Final = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*$")
+_STAMP: Final = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s{0,8}$")
 # A line's date and time, of which the headings have the zone only.
 _STAMP_WORDS: Final = 1
 _WORST: Final = 20

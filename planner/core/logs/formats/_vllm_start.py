@@ -31,7 +31,7 @@ _SETTING: Final = re.compile(
     rb"|enable_prefix_caching|enable_chunked_prefill|enforce_eager)=(?:'([^'\n]{0,500})'|([\w.-]{1,60}))"
 )
 # Where a model comes out of the Hub's cache its path names it; any other path is its owner's business but for its end.
-_HUB_PATH: Final = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
+_HUB_PATH: Final = re.compile(r"models--([\w.-]{1,100}?)--([\w.-]{1,100})")
 
 _TOO_SMALL: Final = re.compile(
     rb"max seq len \(" + _WHOLE + rb"\), \(" + _DECIMAL + rb" GiB KV cache is needed, which is larger than the available KV cache memory \("
@@ -47,7 +47,7 @@ _NAMESPACE: Final = re.compile(
 )
 
 # An entry of the dictionary of arguments: its depth is counted by the brackets between.
-_TOKEN: Final = re.compile(rb"'(?:[^'\\\n]|\\.){0,500}'|\"(?:[^\"\\\n]|\\.){0,500}\"|[^\s'\"{}\[\](),:]+|[{}\[\](),:]")
+_TOKEN: Final = re.compile(rb"'(?:[^'\\\n]|\\.){0,500}'|\"(?:[^\"\\\n]|\\.){0,500}\"|[^\s'\"{}\[\](),:]{1,500}|[{}\[\](),:]")
 _ARGUMENT_NAME: Final = re.compile(rb"'([a-z][a-z0-9_]{1,60})'")
 _PLAIN_WORD: Final = re.compile(rb"'([A-Za-z][\w.-]{0,40})'")
 _MAX_ARGUMENTS: Final = 100

@@ -17,7 +17,7 @@ _SURE: Final = re.compile(_LEVEL + rb" [01]\d-[0-3]\d [\d:]{8} " + _SOURCE + rb"
 # Its other lines: what they tell of loading and of its parts nobody asks for. Those of a traceback say nothing by themselves.
 _OWN: Final = re.compile(rb"\n" + PREFIX + _PROCESS + rb"(?:((?:INFO|WARNING|DEBUG) [01]\d-[0-3]\d [\d:]{8} |INFO:     )|Engine \d{1,4}: )")
 
-_PART: Final = re.compile(rb"([A-Z][A-Za-z]*(?: [\w+]{1,20}){0,5}): (\d{1,12}(?:\.\d{1,6})?)(%| reqs| tokens/s)?(?=[,.\s\\]|$)")
+_PART: Final = re.compile(rb"([A-Z][A-Za-z]{0,40}(?: [\w+]{1,20}){0,5}): (\d{1,12}(?:\.\d{1,6})?)(%| reqs| tokens/s)?(?=[,.\s\\]|$)")
 _ENGINE_NUMBER: Final = re.compile(rb"Engine (\d{1,4}): ")
 _STEP: Final = re.compile(
     rb"Iteration\(\d{1,15}\): (\d{1,9}) context requests, (\d{1,12}) context tokens, (\d{1,9}) generation requests, (\d{1,12}) generation tokens, "
