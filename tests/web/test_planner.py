@@ -309,3 +309,9 @@ def test_where_nobody_can_be_served_no_wait_is_promised(client: Client) -> None:
     assert "slots needed" in figures[0]
     assert "of turns wait" not in figures[0]
     assert "mean wait" not in figures[0]
+
+
+def test_devices_that_differ_are_shown_one_by_one(client: Client, text_of: TextOf) -> None:
+    page = text_of(client.get("/", {"device": "2x3090+1x4090", "engine": "llama-server"}))
+    assert re.search(r"Device by device .*GeForce RTX 3090 24\.00 .*GeForce RTX 3090 24\.00 .*GeForce RTX 4090 23\.99 ", page)
+    assert "Device by device" not in text_of(client.get("/", {"device": "rtx-4090", "count": "2", "engine": "vllm"}))

@@ -246,6 +246,9 @@ def test_an_hour_that_breaks_the_plan_is_named_with_what_it_breaks(client: Clien
         ({"sweep": "engine=vllm"}, "sweep", "is not a number"),
         ({"sweep": "batch=x"}, "sweep", "is not a number"),
         ({"sweep": "users=1,2,3,4,5,6,7 slots=1,2,3,4,5,6"}, "sweep", "at most 40 runs"),
+        ({"sweep": "users=1,2 users=3"}, "sweep", "names an option twice"),
+        ({"sweep": " ".join(f"{name}={','.join(map(str, range(1, 60)))}" for name in ("users", "slots", "batch", "seed", "duration", "context"))},
+         "sweep", "this one has 42,180,533,641"),
         ({"sweep": ",".join(["users=1", *map(str, range(2, 200))])}, "sweep", "at most 100 runs"),
     ],
 )  # fmt: skip

@@ -52,13 +52,14 @@ def read_axis(text: str) -> Axis:
 
 
 def points(axes: Sequence[Axis]) -> list[dict[str, str]]:
-    """Every combination of the axes' values; one empty point where there are none."""
-    combined = [
-        dict(zip((axis.option for axis in axes), values, strict=True)) for values in itertools.product(*(axis.values for axis in axes))
-    ]
-    if len(combined) > MAX_RUNS:
-        raise InputError(f"A sweep has at most {MAX_RUNS} runs, this one has {len(combined):,}: give fewer values.", field="sweep")
-    return combined
+    """Every combination of the axes' values; one empty point where there are none. Raises InputError where they are too many."""
+    options = [axis.option for axis in axes]
+    if len(set(options)) < len(options):
+        raise InputError("A sweep names an option twice: write all its values once, separated by commas.", field="sweep")
+    count = math.prod(len(axis.values) for axis in axes)
+    if count > MAX_RUNS:
+        raise InputError(f"A sweep has at most {MAX_RUNS} runs, this one has {count:,}: give fewer values.", field="sweep")
+    return [dict(zip(options, values, strict=True)) for values in itertools.product(*(axis.values for axis in axes))]
 
 
 def requests_of(values: Mapping[str, Any], axes: Sequence[Axis]) -> list[tuple[dict[str, str], SimulationRequest]]:
