@@ -1,10 +1,11 @@
 """What the tests of accounts and saved plans stand on: four people, their team, and a plan in it."""
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache as worked_out_once
 
 import pytest
 from django.conf import Settings
+from django.core.cache import cache
 from django.test import Client
 
 from planner.accounts.models import Membership, Team, User
@@ -29,7 +30,7 @@ def _quick(settings: Settings) -> None:
     settings.MAIL_IN_BACKGROUND = False
 
 
-_answered = cache(asking.answer)
+_answered = worked_out_once(asking.answer)
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +91,7 @@ def person(name: str) -> User:
 
 @pytest.fixture
 def people(db: None) -> People:
+    cache.clear()  # a cache server keeps what one test counted for the next
     team = Team.objects.create(name="Lamps")
     found = People(team, {"anonymous": None, "stranger": person("stranger")})
     for role in (Role.READER, Role.EDITOR, Role.OWNER):

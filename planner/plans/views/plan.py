@@ -67,7 +67,8 @@ def shown(version: Version, aged: Aged | None) -> dict[str, Any]:
 
 
 def facts(result: Json) -> list[tuple[str, str]]:
-    return [(fact.name, fact.of(result)) for fact in FACTS]
+    """Every fact but the command line, which stands by itself."""
+    return [(fact.name, fact.of(result)) for fact in FACTS if fact.path != "engine.command"]
 
 
 def files(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
