@@ -31,13 +31,13 @@ def query(case: Case) -> str | None:
 def _values(case: Case) -> dict[str, str] | None:
     found, rates = case.collected, case.rates
     totals, sweep = found.totals, found.sweep
-    if rates.prefill is None or rates.decode is None or totals.finished < _LEAST_TASKS or not totals.prompts.count:
+    if rates.prefill is None or rates.decode is None or totals.finished < _LEAST_TASKS or not totals.prompts:
         return None
     values = {
         "prefill_rate": f"{rates.prefill:.4g}",
         "decode_rate": f"{rates.decode:.4g}",
-        "prompt_tokens": str(max(1, round(totals.prompt_tokens / totals.prompts.count))),
-        "output_tokens": str(max(1, round(totals.output_tokens / max(1, totals.outputs.count)))),
+        "prompt_tokens": str(max(1, round(totals.prompt_tokens / totals.prompts))),
+        "output_tokens": str(max(1, round(totals.output_tokens / max(1, totals.outputs)))),
     }
     if totals.prompt_tokens and totals.cached_tokens:
         values["cached_share"] = f"{totals.cached_tokens / totals.prompt_tokens:.3f}"

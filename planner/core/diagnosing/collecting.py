@@ -46,7 +46,7 @@ class Noticed:
 
 @dataclass(slots=True)
 class Totals:
-    """Counts of tasks and tokens, whether or not the log has times."""
+    """Counts of tasks and tokens, whether or not the log has times. `prompts` and `outputs` are how many have a count of either."""
 
     tasks: int = 0
     finished: int = 0
@@ -61,16 +61,13 @@ class Totals:
     output_tokens: int = 0
     prompt_max: int = 0
     untimed: int = 0
-    prompts: Values = field(default_factory=Values)
-    outputs: Values = field(default_factory=Values)
-    computed: Values = field(default_factory=Values)
+    prompts: int = 0
+    outputs: int = 0
     read_rates: Values = field(default_factory=Values)
     decode_rates: Values = field(default_factory=Values)
     held: list[tuple[float, Task]] = field(default_factory=list)
     held_s: float = 0.0
     held_count: int = 0
-    drafted: int = 0
-    accepted: int = 0
 
     def add(self, task: Task) -> None:
         self.tasks += 1
@@ -85,19 +82,21 @@ class Totals:
         self.prompt_max = max(self.prompt_max, task.prompt_tokens or 0, task.asked_tokens or 0)
         self.computed_tokens += task.computed_tokens or 0
         self.output_tokens += task.output_tokens or 0
-        self.drafted += task.draft_generated or 0
-        self.accepted += task.draft_accepted or 0
         if task.prompt_tokens is not None and task.computed_tokens is not None:
             self.prompt_tokens += task.prompt_tokens
             self.cached_tokens += task.prompt_tokens - task.computed_tokens
-            self.prompts.add(task.prompt_tokens)
+            self.prompts += 1
+        self.outputs += task.output_tokens is not None
+        if task.launched_s is None:
+            self._untimed(task)
+
+    def _untimed(self, task: Task) -> None:
+        """All that a task without times says of speeds: what its summary has, whatever ran beside."""
+        self.untimed += 1
         if task.computed_tokens and task.prefill_s:
-            self.computed.add(task.computed_tokens)
             self.read_rates.add(task.computed_tokens / task.prefill_s)
-        if task.output_tokens is not None:
-            self.outputs.add(task.output_tokens)
-            if task.output_tokens > 1 and task.generate_s:
-                self.decode_rates.add((task.output_tokens - 1) / task.generate_s)
+        if task.output_tokens is not None and task.output_tokens > 1 and task.generate_s:
+            self.decode_rates.add((task.output_tokens - 1) / task.generate_s)
 
 
 @dataclass(slots=True)
@@ -239,7 +238,6 @@ def _task(task: Task, found: Collected, leaving: dict[int, float]) -> None:
     totals = found.totals
     totals.add(task)
     if task.launched_s is None:
-        totals.untimed += 1
         if task.generate_s and (task.output_tokens or 0) > 1:
             found.observed.itl.add(task.generate_s / ((task.output_tokens or 2) - 1), (task.output_tokens or 2) - 1)
         return

@@ -41,12 +41,13 @@ class Life:
 
     __slots__ = (
         "answered", "at_began", "at_first", "at_launch", "at_mark", "began", "clean_s", "clean_tokens", "ends", "first", "free", "generates", "last", "launched", "long",
-        "marked_s", "marked_tokens", "pairs", "pause_s", "reads", "sent", "stalled_s", "stalled_tokens", "stalls", "task", "tokens",
+        "marked_s", "marked_tokens", "pairs", "pause_s", "read_marks", "reads", "sent", "stalled_s", "stalled_tokens", "stalls", "task", "tokens",
     )  # fmt: skip
 
     def __init__(self, task: Task, launched: float, ends: float, *, long_prefill: int) -> None:
         self.task = task
         self.launched = launched
+        self.read_marks = _read_marks(task) if task.marks else ()
         started, first = task.started_s, task.first_token_s
         if started is not None and first is not None and task.summary_s is not None:
             self.answered = self.reads = self.generates = True
@@ -85,10 +86,6 @@ class Life:
         """Whether its prompt took long enough for anyone beside it to notice."""
         return self.reads and (self.long or self.first - self.began >= NOTICED_S)
 
-    def prefill_marks(self) -> list[Mark]:
-        """Its prefill's progress lines, each count of tokens once."""
-        return list({mark.tokens: mark for mark in reversed(self.task.marks) if mark.prefill}.values())[::-1]
-
     def pass_ends(self, step: int) -> list[float]:
         """When each pass of its prefill ended, the last one included.
 
@@ -97,7 +94,7 @@ class Life:
         Source: llama.cpp b11434 tools/server/server-context.cpp, print_timings_pp and update_slots.
         """
         tokens = self.task.computed_tokens or _read_tokens(self.task) or 1
-        known = [(mark.at_s, mark.tokens) for mark in self.prefill_marks() if mark.tokens < tokens]
+        known = [(mark.at_s, mark.tokens) for mark in self.read_marks if mark.tokens < tokens]
         ends: list[float] = []
         before_s, before = self.began, 0
         for at_s, done in (*known, (self.first, tokens)):
@@ -110,6 +107,11 @@ class Life:
             ends.extend(before_s + width * (number + 1) - late for number in range(count))
             before_s, before = max(before_s, at_s), max(before, done)
         return ends
+
+
+def _read_marks(task: Task) -> tuple[Mark, ...]:
+    """The prompt's progress lines, each count of tokens once."""
+    return tuple(reversed({mark.tokens: mark for mark in reversed(task.marks) if mark.prefill}.values()))
 
 
 def _read_tokens(task: Task) -> int | None:

@@ -1,5 +1,6 @@
 """Everything that is added up while the sweep goes over a log: what was measured, before any speed is known."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
@@ -105,7 +106,7 @@ class Observed:
         points = self.read_beside if streams or clocks.clean > life.at_began.clean else self.read_alone
         step = self._step()
         before, before_s = 0, life.began
-        for mark in (*life.prefill_marks(), None):
+        for mark in (*life.read_marks, None):
             done, at_s = (mark.tokens, mark.at_s) if mark else (tokens, life.first)
             if not (before < done <= tokens and at_s > before_s):
                 continue
@@ -118,7 +119,7 @@ class Observed:
 
     def _batch_rate(self, tokens: int, seconds: float, passes: int) -> None:
         size = tokens / passes
-        bound = next((index for index, top in enumerate(BATCHES) if size <= top), len(BATCHES))
+        bound = bisect_left(BATCHES, size)
         held = self.batches.setdefault(bound, [0.0, 0.0, 0.0])
         held[0] += tokens
         held[1] += seconds

@@ -106,8 +106,7 @@ class Sweep:
 
     def _learn_batch(self, life: Life) -> None:
         """Successive progress lines of a prompt are one pass apart: n_batch less the streams that had a token in it."""
-        marks = life.prefill_marks()
-        for before, after in pairwise(marks):
+        for before, after in pairwise(life.read_marks):
             step = after.tokens - before.tokens
             if step > (self.batch if self.batch_seen else 0) * 1.02 and step > 0:
                 self.batch, self.batch_seen = _rounded(step), True
@@ -235,7 +234,7 @@ class Sweep:
                 tokens=prefill.task.computed_tokens or 0,
                 read_s=read_s,
                 long=prefill.long,
-                sure=self.batch_seen or bool(prefill.prefill_marks()),
+                sure=self.batch_seen or bool(prefill.read_marks),
             )
         )
 
