@@ -16,7 +16,7 @@ test: .venv/dev
 	sh scripts/install_chromium.sh
 	sh scripts/install_shellcheck.sh
 	@sh scripts/install_services.sh || [ -z "$$CI" ]
-	DEBUG=0 $(PY) -m pytest $(ARGS)
+	DEBUG=0 DATABASE_URL= CACHE_URL= $(PY) -m pytest $(ARGS)
 	@if sh scripts/install_services.sh; then \
 		echo "Once more on PostgreSQL and Valkey or Redis, what needs a database:"; \
 		DEBUG=0 $(PY) -m scripts.services $(PY) -m pytest -m "database and not browser" $(ARGS) || [ $$? -eq 5 -a -n "$(ARGS)" ]; \

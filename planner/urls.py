@@ -5,6 +5,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from planner.operations import probes
 from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, simulate, startup
 
+handler500 = "planner.operations.outage.failed"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", planner.planner, name="planner"),
     path("accuracy/", accuracy.accuracy, name="accuracy"),

@@ -3,6 +3,8 @@
 import socket
 
 import pytest
+from django.core.cache import caches
+from django.core.cache.backends.redis import RedisCache
 from django.db import connection
 from hypothesis import settings
 
@@ -25,6 +27,13 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     """A file, as a site has it: in memory SQLite knows no second writer, and nothing of WAL."""
     if connection.vendor == "sqlite":
         connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_another_test_in_the_cache_server() -> None:
+    """The database forgets with each test what it counted and cached; a server does not."""
+    if isinstance(caches["default"], RedisCache):
+        caches["default"].clear()
 
 
 @pytest.fixture(autouse=True)

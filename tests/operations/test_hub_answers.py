@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from django.core.cache import cache
 from django.db import DatabaseError
 
 from planner.hub import Hub, HubRepo
@@ -13,12 +12,6 @@ from planner.web import site
 
 KEY = ("https://huggingface.co", "hf_secret", "Qwen/Qwen3-8B", None)
 REPO = HubRepo("Qwen/Qwen3-8B", "0" * 40, "Qwen/Qwen3-8B", {"config.json": 726})
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("django_db"):
-        cache.clear()
 
 
 @pytest.mark.django_db

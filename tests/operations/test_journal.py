@@ -29,7 +29,7 @@ def hidden(request: HttpRequest, token: str) -> HttpResponse:
 
 
 urlpatterns = [*of_the_site, path("s/<str:token>/", hidden), path("broken/<str:token>/", broken)]
-handler500 = "django.views.defaults.server_error"
+handler500 = "planner.operations.outage.failed"
 
 
 @pytest.fixture

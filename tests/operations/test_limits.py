@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from django.core.cache import cache, caches
+from django.core.cache import caches
 from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -19,12 +19,6 @@ from planner.operations.rates import Limit, Standing, read_limit
 
 FAR = 4_000_000_000
 TWO = Limit("requests", 2, 86_400)
-
-
-@pytest.fixture(autouse=True)
-def _no_counts_of_another_test(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("django_db"):
-        cache.clear()
 
 
 @pytest.mark.parametrize(
