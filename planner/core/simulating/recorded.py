@@ -3,13 +3,14 @@
 import csv
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from planner.core.errors import InputError
+from planner.core.logs.reading import read
+from planner.core.logs.record import Task
 from planner.core.simulation.sequence import Sequence
 from planner.core.simulation.traffic import Replay
 
@@ -17,12 +18,6 @@ MAX_REQUESTS: Final = 200_000
 MAX_LINE: Final = 65_536
 _MAX_TOKENS: Final = 10_000_000
 
-# llama.cpp b9247 to b11549: minutes, seconds, milliseconds and microseconds since the start; then the slot's header.
-_SLOT_LINE: Final = re.compile(
-    r"(?:(\d{1,9})\.(\d\d)\.(\d{3})\.(\d{3})\s+)?(?:[IWED]\s+)?slot\s+[\w()]+:\s+id\s+\d+\s\|\stask\s(\d+)\s\|\s(.*)"
-)
-_EVALUATED: Final = re.compile(r"\s*(prompt )?eval time =\s+[\d.]+ ms /\s+(\d+) tokens")
-_RELEASED: Final = re.compile(r"stop processing: n_tokens = (\d+)")
 _COLUMNS: Final = ("time", "prompt_tokens", "output_tokens")
 
 
@@ -52,7 +47,7 @@ def replay_of(requests: Iterable[Recorded]) -> Replay:
 
 
 def read_recorded(lines: Iterable[str]) -> tuple[Recorded, ...]:
-    """The requests in a llama-server log with timestamps, or in a CSV or JSON-lines file with time (s), prompt_tokens and output_tokens.
+    """The requests in a llama-server or Ollama log with timestamps, or in a CSV or JSON-lines file with time (s), prompt_tokens and output_tokens.
 
     Raises InputError where there are none, or too many to simulate. In a log a request's time is when it got its slot: that
     it waited before is not printed.
@@ -65,7 +60,7 @@ def read_recorded(lines: Iterable[str]) -> tuple[Recorded, ...]:
     elif all(column in first for column in _COLUMNS):
         found = _from_rows(csv.DictReader(whole))
     else:
-        found = _from_llama_log(whole)
+        found = _from_log(whole)
     requests = []
     for request in found:
         requests.append(request)
@@ -103,34 +98,15 @@ def _from_rows(rows: Iterable[dict[str, Any]]) -> Iterator[Recorded]:
         yield Recorded(at_s, prompt, output, cached)
 
 
-@dataclass(slots=True)
-class _Task:
-    at_s: float
-    computed: int = 0
-    generated: int = 0
-
-
-def _from_llama_log(lines: Iterable[str]) -> Iterator[Recorded]:
-    """Source of the formats: llama.cpp b11434 tools/server/server-context.cpp (launch_slot_with_task, print_timings, release).
-
-    A slot ends with the prompt and all but the last generated token in it; what was not evaluated of the prompt was in the cache.
-    """
-    tasks: dict[int, _Task] = {}
-    for line in lines:
-        found = _SLOT_LINE.search(line)
-        if not found:
-            continue
-        minutes, seconds, millis, micros, number, said = found.groups()
-        task = tasks.get(int(number))
-        if said.startswith("processing task") and minutes:
-            tasks[int(number)] = _Task(int(minutes) * 60 + int(seconds) + int(millis) / 1e3 + int(micros) / 1e6)
-        elif task and (evaluated := _EVALUATED.match(said)):
-            if evaluated[1]:
-                task.computed = int(evaluated[2])
-            else:
-                task.generated = int(evaluated[2])
-        elif task and (released := _RELEASED.match(said)):
-            del tasks[int(number)]
-            prompt = int(released[1]) - task.generated + 1
-            if task.generated and 1 <= task.computed <= prompt <= _MAX_TOKENS:
-                yield Recorded(task.at_s, prompt, task.generated, prompt - task.computed)
+def _from_log(lines: Iterable[str]) -> Iterator[Recorded]:
+    """Requests that were answered; none where no line is of an engine known here."""
+    try:
+        for item in read(line.encode() for line in lines):
+            if isinstance(item, Task) and item.ending == "finished" and item.launched_s is not None:
+                prompt, output, cached = item.prompt_tokens or 0, item.output_tokens or 0, item.cached_tokens or 0
+                if output and 1 <= prompt <= _MAX_TOKENS and 0 <= cached < prompt:
+                    yield Recorded(item.launched_s, prompt, output, cached)
+    except InputError as problem:
+        # Where the lines come from has its own refusals; that nothing is known in them is said of any file.
+        if problem.field is not None:
+            raise
