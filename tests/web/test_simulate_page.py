@@ -157,6 +157,15 @@ def test_over_one_number_there_is_a_figure_its_description_and_a_knee(client: Cl
     assert "with its knee at" in description[1]
 
 
+@pytest.mark.parametrize(
+    "sweep", ["users=5,5,5", "users=30,2,8", "long_share=0,0.5,1", "max_queue=0,3", "policy=vllm,vllm", "decode_rate=0.001,1e9", "seed=7"]
+)
+def test_values_in_any_order_equal_or_extreme_are_a_sweep(client: Client, sweep: str) -> None:
+    last = lines(client, "/simulate/sweep/", QUICK | {"engine": "llama-server", "duration": "60", "sweep": sweep})[-1]
+    assert last["done"] == last["total"]
+    assert not last["error"]
+
+
 def test_schedulers_are_compared_on_the_same_server(client: Client, text_of: TextOf) -> None:
     page = text_of(client.get("/simulate/sweep/", QUICK | {"engine": "vllm", "sweep": "policy=llama-server,vllm,ollama,static,serial"}))
     for title in ("llama-server", "vLLM", "Ollama", "Static batches", "One at a time"):

@@ -1,9 +1,9 @@
 """Sweeps and bad hours as they come in: after each run the table and the figure of all so far."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.http import StreamingHttpResponse
 from django.template.loader import render_to_string
@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from planner.core import units
 from planner.core.errors import InputError
 from planner.core.request import read_as
-from planner.core.simulating.hardship import Hardship, first_broken
+from planner.core.simulating.hardship import first_broken
 from planner.core.simulating.report import knees
 from planner.core.simulating.runs import Trial
 from planner.core.simulation import policies
@@ -21,7 +21,9 @@ from planner.web.charts import Curve, felt_by_option
 from planner.web.simulating.inputs import LABELS
 from planner.web.simulating.trying import Question, bad_hours, sweep
 
-TYPE = "application/x-ndjson"
+T = TypeVar("T")
+TYPE: Final = "application/x-ndjson"
+_MEASURES: Final = {"ttft": "First token", "pause": "Longest pause"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +49,23 @@ class Progress:
 
 def sweep_so_far(question: Question) -> Iterator[Progress]:
     """After each run of the question's sweep, everything up to it. Whoever asks for no more has cancelled the rest."""
-    done: list[Trial] = []
-    yield Progress(0, question.runs, {})
-    try:
-        for trial in sweep(question):
-            done.append(trial)
-            yield Progress(len(done), question.runs, swept(question, done))
-    except InputError as refused:
-        yield Progress(len(done), question.runs, swept(question, done) if done else {}, str(refused))
+    return _so_far(lambda: sweep(question), question.runs, lambda done: swept(question, done))
 
 
 def hours_so_far(question: Question) -> Iterator[Progress]:
     """After each bad hour, all up to it, and the first that the plan does not survive."""
-    done: list[Hardship] = []
-    yield Progress(0, None, {})
+    return _so_far(lambda: bad_hours(question), None, lambda done: {"hours": done, "broken": first_broken(done)})
+
+
+def _so_far(begin: Callable[[], Iterator[T]], total: int | None, shown: Callable[[Sequence[T]], Mapping[str, Any]]) -> Iterator[Progress]:
+    done: list[T] = []
+    yield Progress(0, total, {})
     try:
-        for hardship in bad_hours(question):
-            done.append(hardship)
-            yield Progress(len(done), None, {"hours": done, "broken": first_broken(done)})
+        for each in begin():
+            done.append(each)
+            yield Progress(len(done), total, shown(done))
     except InputError as refused:
-        yield Progress(len(done), None, {"hours": done, "broken": first_broken(done)} if done else {}, str(refused))
+        yield Progress(len(done), total, shown(done) if done else {}, str(refused))
 
 
 def streamed(template: str, steps: Iterator[Progress]) -> StreamingHttpResponse:
@@ -110,20 +109,17 @@ def swept(question: Question, done: Sequence[Trial]) -> dict[str, Any]:
     return context
 
 
-_MEASURES: Final = {"ttft": "First token", "pause": "Longest pause"}
-
-
 def _shown(value: float | str) -> str:
     return policies()[value].title if isinstance(value, str) else units.trimmed(value, 4)
 
 
 def _figure(label: str, done: Sequence[Trial], knee_at: Mapping[str, Any], *, own: Any) -> dict[str, Any]:
     """The figure over one numeric option, and the same in a sentence."""
-    ordered = sorted((float(trial.options[0][1]), trial) for trial in done)
-    values = [value for value, _ in ordered]
+    values = sorted(float(trial.options[0][1]) for trial in done)
+    ordered = sorted(done, key=lambda trial: float(trial.options[0][1]))
     curves, said = [], []
     for measure, title in _MEASURES.items():
-        felt = [getattr(trial.run.everyone, measure) for _, trial in ordered]
+        felt = [getattr(trial.run.everyone, measure) for trial in ordered]
         p95 = [each and each.p95 for each in felt]
         limit = done[0].set_up.request.pause_target if measure == "pause" else None
         curves.append(Curve(f"{title}, s", [each and each.p50 for each in felt], p95, knee_at.get(measure), limit))

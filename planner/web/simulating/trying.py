@@ -22,7 +22,7 @@ from planner.web.asking import Outcome, ask
 from planner.web.simulating.inputs import SWEEP
 
 # What one request of a page may cost: seconds of computing, however many runs share them.
-MAX_EVENTS: Final = 1_000_000
+MAX_EVENTS: Final = 600_000
 _MOST_HOURS: Final = 8
 MAX_POINTS: Final = 40
 # A space or a semicolon ends an option's values; one after a comma was typed for looks.
