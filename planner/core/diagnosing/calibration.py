@@ -31,7 +31,7 @@ def query(case: Case) -> str | None:
 def _values(case: Case) -> dict[str, str] | None:
     found, rates = case.collected, case.rates
     totals, sweep = found.totals, found.sweep
-    if rates.prefill is None or rates.decode is None or totals.finished < _LEAST_TASKS or not totals.prompts:
+    if rates.prefill is None or rates.decode is None or totals.finished - totals.untimed < _LEAST_TASKS or not totals.prompts:
         return None
     values = {
         "prefill_rate": f"{rates.prefill:.4g}",

@@ -184,14 +184,14 @@ class Observed:
             life.sent = min(sent, life.launched)
         self._beside_prompts(life, clocks)
         self._stood_still(life)
-        self.stretch.add(_sampled(life, task, self.typical_gap_s), life.ends - life.launched)
+        again = life.answered and self._reread(life)
+        self.stretch.add(_sampled(life, task, self.typical_gap_s, reread=again), life.ends - life.launched)
         if not life.answered:
             self.cut_s += life.ends - life.launched
             return
         self.own.add(task, waited_s=life.began - life.launched)
         self.groups.add(life, clocks)
         self.ttft.add(life.first - (life.launched if sent is None else life.sent))
-        self._reread(life)
 
     def _beside_prompts(self, life: Life, clocks: Clocks) -> None:
         """Its stretches beside prompts, one by one; those in which it went on undisturbed are none."""
@@ -243,11 +243,12 @@ class Observed:
             text = f"Task {task.number} stood still for {units.seconds(life.stalled_s)} of its {units.seconds(life.last - life.first)}."
             self.stalls.add(at_s=life.first, task=task.number, seconds=life.stalled_s, text=text)
 
-    def _reread(self, life: Life) -> None:
+    def _reread(self, life: Life) -> bool:
         """Whether a conversation that had been here before was read from its beginning: an earlier one ended about where it stands."""
         task = life.task
         prompt, cached = task.prompt_tokens or 0, task.cached_tokens or 0
-        if prompt >= REREAD_LEAST and cached < _FOUND * prompt and any(prompt / 2 <= told <= prompt * 1.02 for told in self._histories):
+        again = prompt >= REREAD_LEAST and cached < _FOUND * prompt and any(prompt / 2 <= told <= prompt * 1.02 for told in self._histories)
+        if again:
             self.reread_tokens += prompt - cached
             self.rereads.add(
                 at_s=life.launched,
@@ -258,6 +259,7 @@ class Observed:
         if prompt:
             self._histories.append(prompt + (task.output_tokens or 1) - 1)
             del self._histories[:-_HISTORIES]
+        return again
 
     def during(self) -> GenerationRate:
         return _rate(self._during, self._during_sums)
@@ -285,7 +287,7 @@ def _rate(values: Values, sums: list[float]) -> GenerationRate:
     return GenerationRate(values.median, sums[0] / sums[1] if sums[1] else None, values.count)
 
 
-def _sampled(life: Life, task: Task, gap_s: float | None) -> Sampled:
+def _sampled(life: Life, task: Task, gap_s: float | None, *, reread: bool) -> Sampled:
     # A task that was cut off went on generating after its last progress line.
     more = int((life.ends - life.last) / gap_s) if gap_s and life.tokens and not life.answered else 0
     return Sampled(
@@ -304,5 +306,6 @@ def _sampled(life: Life, task: Task, gap_s: float | None) -> Sampled:
         sent_s=life.sent,
         cached_tokens=task.cached_tokens or 0,
         beside=life.stalled_tokens > 0,
+        reread=reread,
         timed=life.answered or life.generates,
     )

@@ -18,6 +18,8 @@ MAX_EVENTS: Final = 250_000
 LEAST_ERROR: Final = 0.1
 _KINDS: Final = ("alone", "beside a prefill")
 _DAY_S: Final = 86_400.0
+# Of a conversation that comes back so much is history.
+_REMEMBERED: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +67,28 @@ class Replayer:
             return 1.0
         return max(LEAST_ERROR, min(1.0, abs(base.seconds / self.measured_s - 1.0)))
 
-    def run(self, change: Callable[[Scheduler], Scheduler] | None = None, prompt: Callable[[int], int] | None = None) -> Outcome | None:
-        """The stretch under a changed setting, or with other prompts; None where that takes too long or cannot be."""
+    def run(
+        self,
+        change: Callable[[Scheduler], Scheduler] | None = None,
+        prompt: Callable[[int], int] | None = None,
+        *,
+        remembered: bool = False,
+    ) -> Outcome | None:
+        """The stretch under a changed setting, with other prompts, or with everything that was read again still in the cache.
+
+        None where that takes too long or cannot be.
+        """
         try:
             scheduler = change(self.scheduler) if change else self.scheduler
-            result = replay(
-                scheduler, self.cost, Following(self._turns(prompt or (lambda tokens: tokens))), kinds=_KINDS, max_events=MAX_EVENTS
-            )
+            turns = self._turns(prompt or (lambda tokens: tokens), remembered=remembered)
+            result = replay(scheduler, self.cost, Following(turns), kinds=_KINDS, max_events=MAX_EVENTS)
         except InputError:
             return None
         wait = result.everyone.wait
         waited = wait.mean * wait.count if wait else 0.0
         return Outcome(result, result.slots_busy * result.end_s + waited)
 
-    def _turns(self, prompt: Callable[[int], int]) -> list[Recorded]:
+    def _turns(self, prompt: Callable[[int], int], *, remembered: bool) -> list[Recorded]:
         begin = min((task.sent_s for task in self.tasks), default=0.0)
         turns = []
         for number, task in enumerate(self.tasks):
@@ -86,9 +96,8 @@ class Replayer:
             if not (task.timed and output):
                 continue
             # A task that was cut off has no count of its prompt; its answer stood still all the same.
-            asked = task.lane.prompt_tokens or 1
-            tokens = max(1, prompt(asked))
-            cached = min(task.cached_tokens, tokens - 1)
+            tokens = max(1, prompt(task.lane.prompt_tokens or 1))
+            cached = min(round(_REMEMBERED * tokens) if remembered and task.reread else task.cached_tokens, tokens - 1)
             turn = Turn(
                 arrival_s=task.sent_s - begin,
                 prompt=tokens,

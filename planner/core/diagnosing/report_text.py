@@ -28,11 +28,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
             yield from _finding(number, finding)
     else:
         yield ""
-        yield (
-            "Nothing was found that slowed this server down."
-            if diagnosis.finished or diagnosis.in_flight_max
-            else "No request was found in this log, so it does not say what was slow."
-        )
+        yield _nothing(diagnosis)
     yield from _section("Ruled out", [f"{each.hypothesis}: {each.evidence}" for each in diagnosis.ruled_out])
     yield from _section("What if", [each.text for each in diagnosis.what_if])
     yield from _purposes(diagnosis)
@@ -42,6 +38,14 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield ""
         yield f"These speeds in a plan: /?{diagnosis.query}"
     yield from _section("Notes", [remark.message for remark in diagnosis.warnings])
+
+
+def _nothing(diagnosis: Diagnosis) -> str:
+    if not diagnosis.finished and not diagnosis.in_flight_max:
+        return "No request was found in this log, so it does not say what was slow."
+    if diagnosis.busy_share is None:
+        return "Nothing was found that went wrong. Who slowed whom down cannot be seen in a log without times."
+    return "Nothing was found that slowed this server down."
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[str]:
@@ -60,8 +64,13 @@ def _head(diagnosis: Diagnosis) -> Iterator[str]:
         )
     rates = diagnosis.rates
     if rates.prefill and rates.decode:
-        how = "given" if rates.given else "fitted to this log" if rates.cost else "as the summaries have them"
-        yield f"Alone: prefill {units.significant(rates.prefill)} tokens/s, decode {units.significant(rates.decode)} tokens/s ({how})"
+        speeds = f"prefill {units.significant(rates.prefill)} tokens/s, decode {units.significant(rates.decode)} tokens/s"
+        known = rates.given or rates.cost
+        yield (
+            f"Alone: {speeds} ({'given' if rates.given else 'fitted to this log'})"
+            if known
+            else f"With whatever ran beside, at best: {speeds}"
+        )
     if diagnosis.breakdown is not None:
         whole = diagnosis.breakdown
         parts = (

@@ -11,12 +11,14 @@ STRETCH: Final = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A task of the stretch. `sent_s` is when its request came, where that is known, else when it got its slot; `beside`: somebody's prompt was read while it generated; `timed`: it has a summary."""
+    """A task of the stretch. `sent_s` is when its request came, where that is known, else when it got its slot; `beside`: somebody's prompt was read while it generated;
+    `reread`: its prompt was read anew though it may have been there before; `timed`: it has a summary."""
 
     lane: Lane
     sent_s: float
     cached_tokens: int
     beside: bool
+    reread: bool
     timed: bool
 
 

@@ -45,16 +45,28 @@ def _look(case: Case) -> Finding | None:
         )
         if case.engine == "llama-server"
         else (),
-        effect=Effect(
-            measure="seconds of prefill for what had been read before",
-            before=lost,
-            after=0.0,
-            low=0.0,
-            high=lost / 2,
-            seconds_a_day=lost * 86_400 / case.span_s if case.span_s else None,
-            text=f"At best these {units.seconds(lost)} go, and whatever they held up; a conversation that is longer than the cache is read again all the same.",
-        ),
+        effect=_effect(case, lost),
         inferred=not forced.count,
+    )
+
+
+def _effect(case: Case, lost: float) -> Effect | None:
+    """The log's requests once more with those prompts in the cache."""
+    replayer = case.replayer
+    after = replayer.run(remembered=True) if replayer and replayer.base else None
+    if replayer is None or after is None or replayer.base is None or after.seconds >= replayer.base.seconds:
+        return None
+    before = replayer.base.seconds
+    low, high = after.seconds * (1 - replayer.error), min(before, after.seconds * (1 + replayer.error))
+    return Effect(
+        measure="seconds of all turns together",
+        before=before,
+        after=after.seconds,
+        low=low,
+        high=high,
+        seconds_a_day=replayer.saved_a_day(after),
+        text=f"Replayed with those prompts in the cache: all turns together take {units.seconds(after.seconds)} ({units.seconds(low)} to "
+        f"{units.seconds(high)}) instead of {units.seconds(before)}. That is the best case, because some may be new: they took {units.seconds(lost)} by themselves.",
     )
 
 

@@ -70,7 +70,7 @@ def _effect(case: Case, more: int) -> Effect | None:
         high=new.p95 * (1 + replayer.error),
         seconds_a_day=replayer.saved_a_day(after),
         text=f"Replayed with {more} slots: the 95th percentile of the time to first token goes from {units.seconds(ttft.p95)} to "
-        f"{units.seconds(new.p95)}. The log has the times of the slots, not of the requests, so the queue itself is longer than replayed.",
+        f"{units.seconds(new.p95)} ({units.seconds(new.p95 * (1 - replayer.error))} to {units.seconds(new.p95 * (1 + replayer.error))}). The log has the times of the slots, not of the requests: each is taken to have come halfway between the last free slot and its own.",
     )
 
 
