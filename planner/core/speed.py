@@ -15,7 +15,7 @@ from planner.core import units
 from planner.core.attention.stores import TokenStore
 from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
-from planner.core.plan import Figure, Grade, Percentiles, Remark, Speed, Workload
+from planner.core.plan import Figure, Percentiles, Remark, Speed, Workload
 from planner.core.spill import Bandwidth, Spill, ram_bandwidth, slowed
 from planner.core.weights import Weights
 
@@ -373,12 +373,12 @@ def felt(
     generate / turn, whatever their phase, but no more than the other slots can take up meanwhile. Its prompt takes passes of at
     most `batch_tokens`, and each is one long gap for everyone among the generate / step gaps of a reply; `max` is a full pass of
     a prompt as long as the context.
-    Time to first token needs the queue and the prompts in front of it: a simulation finds it; `ttft_p95` has a rough closed form.
+    Time to first token needs the queue and the prompts in front of it: a simulation finds it; `latency.ttft_p95` is a rough closed form.
     """
     prefill = rates.prefill_rate
     if prefill is None or step is None:
         return rates
-    duty, others = load.generate_seconds / load.turn_seconds, _others(load, slots)
+    duty, others = load.generate_seconds / load.turn_seconds, others_in_reply(load, slots)
     one_pass = pass_pause_seconds(min(batch_tokens, prompt_tokens), prefill.value)
     longest = step + (pass_pause_seconds(min(batch_tokens, context_tokens), prefill.value) if others else 0.0)
     stalled_replies = 1 - (1 - duty) ** others
@@ -391,60 +391,11 @@ def felt(
     return replace(rates, itl_seconds=percentiles(stalled_gaps), pause_seconds=percentiles(stalled_replies))
 
 
-def _others(load: Workload, slots: int | None) -> int:
+def others_in_reply(load: Workload, slots: int | None) -> int:
     """The others who may start a turn during a reply: no more than the other slots can take up meanwhile."""
     if slots is None:
         return load.users - 1
     return min(load.users - 1, math.floor((slots - 1) / (load.generate_seconds / load.turn_seconds)))
-
-
-PAUSE_SOURCE: Final = "Closed form: a decode step, and one pass of somebody else's prompt where more than one reply in twenty meets one."
-TTFT_SOURCE: Final = "Closed form: the wait for a slot and for prompts that are being read, each as 95 % of turns have it, then the own prompt and a step for each pass."
-
-
-def pause_p95(*, prefill: Figure, step: Figure, load: Workload, prompt_tokens: int, batch_tokens: int, slots: int) -> Figure:
-    """The longest pause in seconds of 95 % of replies, as `felt` has it, at both ends of the rates' ranges."""
-    stalled = 1 - (1 - load.generate_seconds / load.turn_seconds) ** _others(load, slots)
-    tokens = min(batch_tokens, prompt_tokens) if stalled > 1 - 0.95 else 0
-    fast, slow = _ends(prefill)
-    shortest, longest = _ends(step, fast_is_low=True)
-    return Figure(
-        step.value + tokens / prefill.value, _grade(prefill, step), PAUSE_SOURCE, shortest + tokens / fast, longest + tokens / slow
-    )
-
-
-def ttft_p95(
-    *, prefill: Figure, step: Figure, load: Workload, prompt_tokens: float, batch_tokens: int, slots: int, wait_seconds: float
-) -> Figure:
-    """The time to first token in seconds that 95 % of turns do not exceed, with its range; `wait_seconds` is that of the wait for a slot.
-
-    Prompts are read one after another, as if by one reader: with a share ρ of the time busy and S seconds for each, the wait for it
-    exceeds t with probability ρ × exp(−2 (1 − ρ) t ÷ S), the M/D/1 queue with an exponential tail of its exact mean, and never what
-    the other slots' prompts take. Then come the own prompt and a decode step of the others for each of its passes.
-    """
-    passes = math.ceil(prompt_tokens / batch_tokens)
-
-    def seconds(rate: float, step_s: float) -> float:
-        own = prompt_tokens / rate
-        busy = min(load.users, slots * load.turn_seconds / load.generate_seconds) * own / load.turn_seconds
-        most = (min(slots, load.users) - 1) * own
-        ahead = most if busy >= 1 else min(most, max(0.0, math.log(busy / 0.05)) * own / (2 * (1 - busy))) if busy else 0.0
-        return wait_seconds + ahead + own + max(1, passes) * step_s
-
-    fast, slow = _ends(prefill)
-    shortest, longest = _ends(step, fast_is_low=True)
-    return Figure(seconds(prefill.value, step.value), _grade(prefill, step), TTFT_SOURCE, seconds(fast, shortest), seconds(slow, longest))
-
-
-def _ends(figure: Figure, *, fast_is_low: bool = False) -> tuple[float, float]:
-    """The fast and the slow end of a rate, or of a duration."""
-    low = figure.value if figure.low is None else figure.low
-    high = figure.value if figure.high is None else figure.high
-    return (low, high) if fast_is_low else (high, low)
-
-
-def _grade(*figures: Figure) -> Grade:
-    return "estimated" if any(figure.grade == "estimated" for figure in figures) else "computed"
 
 
 def remarks(

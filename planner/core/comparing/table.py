@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from planner.core import speed as speeds
 from planner.core.comparing.machines import Machine, machines
 from planner.core.comparing.option import Option
 from planner.core.comparing.scope import EVERYTHING, Scope
@@ -12,10 +11,10 @@ from planner.core.draft import Outline, Source, decode_step, outline, own_contex
 from planner.core.engines import engines
 from planner.core.engines.contract import Engine
 from planner.core.errors import InputError
+from planner.core.latency import pause_p95, ttft_p95
 from planner.core.plan import Figure
 from planner.core.planning import needs_no_engine
 from planner.core.prices import NO_PRICES, Prices
-from planner.core.queueing import wait_quantile
 from planner.core.request import PlanRequest
 from planner.core.running_cost import NO_TARIFF, Tariff, busy_share, monthly
 from planner.core.simulated import ASSUMED_PROMPT_TOKENS
@@ -86,8 +85,8 @@ class _Table:
             unknown.append(("decode_rate", f"The memory bandwidth of {node.device.name} is not known."))
         if rates.prefill_rate is None:
             unknown.append(("prefill_rate", _no_prefill(self.source, drawn)))
-        elif step:
-            pause, ttft = _felt(self.request, drawn, rates.prefill_rate, step)
+        elif step and rates.decode_rate:
+            pause, ttft = _felt(self.request, drawn, prefill=rates.prefill_rate, decode=rates.decode_rate, step=step)
         unknown.extend((name, "It takes both rates.") for name, figure in (("ttft_p95", ttft), ("pause_p95", pause)) if figure is None)
         if machine.watts is None:
             unknown.append(("watts", "The catalogue has no board power for it."))
@@ -180,23 +179,13 @@ def _each(step: Figure | None) -> Figure | None:
     return Figure(1 / step.value, step.grade, USER_RATE_SOURCE, low, high)
 
 
-def _felt(request: PlanRequest, drawn: Outline, prefill: Figure, step: Figure) -> tuple[Figure, Figure]:
+def _felt(request: PlanRequest, drawn: Outline, *, prefill: Figure, decode: Figure, step: Figure) -> tuple[Figure, Figure]:
     """The pause and the time to first token, for the prompts given or a usual one."""
-    job, load, slots = drawn.job, drawn.load, drawn.outcome.slots
-    prompt = min(request.prompt_tokens or assumed_prompt(request), job.context_tokens)
-    pause = speeds.pause_p95(prefill=prefill, step=step, load=load, prompt_tokens=prompt, batch_tokens=drawn.batch_tokens, slots=slots)
-    ttft = speeds.ttft_p95(
-        prefill=prefill,
-        step=step,
-        load=load,
-        prompt_tokens=prompt * (1 - request.cached_share),
-        batch_tokens=drawn.batch_tokens,
-        slots=slots,
-        wait_seconds=wait_quantile(
-            users=load.users, slots=slots, generate_seconds=load.generate_seconds, turn_seconds=load.turn_seconds, share=0.95
-        ),
-    )
-    return pause, ttft
+    load, slots = drawn.load, drawn.outcome.slots
+    prompt = min(request.prompt_tokens or assumed_prompt(request), drawn.job.context_tokens)
+    pause = pause_p95(prefill=prefill, step=step, load=load, prompt_tokens=prompt, batch_tokens=drawn.batch_tokens, slots=slots)
+    unread = prompt * (1 - request.cached_share)
+    return pause, ttft_p95(prefill=prefill, decode=decode, step=step, load=load, prompt_tokens=unread, slots=slots)
 
 
 def assumed_prompt(request: PlanRequest) -> int:
