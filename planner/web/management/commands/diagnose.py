@@ -1,15 +1,13 @@
 """`manage.py diagnose`: why a server was slow, from its own log."""
 
-import gzip
 import json
 import sys
-import zlib
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from planner.core import units
 from planner.core.diagnosing import Given, Options, diagnose
@@ -23,13 +21,12 @@ from planner.core.logs.reading import read
 from planner.core.logs.vmstat import read_vmstat
 from planner.core.simulation.loop import LONG_PREFILL
 from planner.files import open_file
+from planner.log_files import log_chunks
 from planner.web.management.request_options import RequestCommand
 
-CHUNK: Final = 1 << 18
 # What a text beside the log may hold at most.
 MAX_BESIDE: Final = 256 * units.MIB
 MAX_LINE: Final = 65_536
-_GZIP: Final = b"\x1f\x8b"
 
 EXAMPLE: Final = """
 example:
@@ -50,7 +47,7 @@ class Command(RequestCommand):
             "logs",
             nargs="+",
             metavar="LOG",
-            help="the server's log, plain or .gz; several are read one after another; - for standard input",
+            help="the server's log, plain or .gz; several are its rotated parts, read in the order of their times; - for standard input",
         )
         parser.add_argument("--prefill-rate", metavar="TOK_S", help="measured prefill speed of a single stream (fitted from the log)")
         parser.add_argument("--decode-rate", metavar="TOK_S", help="measured decode speed of a single stream (fitted from the log)")
@@ -129,44 +126,6 @@ def _lines(chunks: Iterable[bytes], field: str) -> Iterator[str]:
 
 
 def _chunks(names: Sequence[str], files: ExitStack, *, field: str) -> Iterator[bytes]:
-    """The bytes of all files one after another, unpacked where they are gzipped; a file that ends without a newline gets one."""
-    for name in names:
-        last = b"\n"
-        for chunk in _file_chunks(name, files, field=field):
-            last = chunk[-1:]
-            yield chunk
-        if last != b"\n":
-            yield b"\n"
-
-
-def _file_chunks(name: str, files: ExitStack, *, field: str) -> Iterator[bytes]:
-    raw = sys.stdin.buffer if name == "-" else files.enter_context(open_file(Path(name), field=field))
-    try:
-        first = raw.read(CHUNK)
-        if first.startswith(_GZIP):
-            packed = files.enter_context(gzip.GzipFile(fileobj=cast("BinaryIO", _Begun(first, raw))))
-            while chunk := packed.read(CHUNK):
-                yield chunk
-            return
-        while first:
-            yield first
-            first = raw.read(CHUNK)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise InputError(f"{name} cannot be read: {problem}.", field=field) from None
-
-
-class _Begun:
-    """A stream of which a beginning has been read already: a pipe cannot be read from its start again."""
-
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first = first
-        self._rest = rest
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._first:
-            return self._rest.read(size)
-        if size < 0:
-            taken, self._first = self._first + self._rest.read(), b""
-            return taken
-        taken, self._first = self._first[:size], self._first[size:]
-        return taken
+    """The bytes of all files, rotated parts in the order of their times."""
+    opened = [(name, sys.stdin.buffer if name == "-" else files.enter_context(open_file(Path(name), field=field))) for name in names]
+    return log_chunks(opened, field=field)
