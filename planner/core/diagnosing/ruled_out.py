@@ -13,6 +13,8 @@ _BUSY: Final = 0.5
 _SHARE: Final = 0.02
 # With the longest prompt an answer still has this share of its speed.
 _STILL_FAST: Final = 0.7
+# Fewer answers that show no growth do not show that there is none.
+_ENOUGH: Final = 20
 
 
 def ruled_out(case: Case, found: tuple[Finding, ...]) -> tuple[RuledOut, ...]:
@@ -51,7 +53,8 @@ def _speed(case: Case) -> Iterator[tuple[str, RuledOut]]:
         return
     longest = case.collected.totals.prompt_max
     first, last = 1 / cost.step_seconds(1), 1 / (cost.step_seconds(1) + longest * cost.cached_token_s)
-    if last >= _STILL_FAST * first:
+    told = cost.cached_token_s > 0 or own.tasks >= _ENOUGH
+    if told and last >= _STILL_FAST * first:
         yield (
             "long_contexts",
             RuledOut(

@@ -231,7 +231,7 @@ class Sweep:
                 passes=self._clocks.passes - later.passes,
                 streams=len(self._generating),
                 reader=prefill.task.number,
-                tokens=prefill.task.computed_tokens or 0,
+                tokens=prefill.task.computed_tokens or (prefill.read_marks[-1].tokens if prefill.read_marks else 0),
                 read_s=read_s,
                 long=prefill.long,
                 sure=self.batch_seen or bool(prefill.read_marks),

@@ -8,6 +8,7 @@ from planner.core.diagnosing.diagnosis import Effect, Example, Finding
 from planner.core.diagnosing.fixes import fix_files
 from planner.core.diagnosing.replaying import with_batch
 from planner.core.engines.contract import File
+from planner.core.simulation import PassCost
 
 # Batches that are tried, the largest first; smaller ones cost prefill speed.
 BATCHES: Final = (2_048, 1_024, 512, 256, 128)
@@ -45,9 +46,7 @@ def _look(case: Case) -> Finding | None:
         f"the longest for {units.seconds(stalls.longest)}; the longest such prompt had {seen.longest_stalling_prompt:,} tokens.{rates}",
         cause=f"A pass holds one token of each answer and up to {batch:,} prompt tokens{assumed}: while a prompt is read, everyone who generates "
         "gets one token per pass, and a pass takes as long as the prompt tokens in it.",
-        fix=f"Make passes smaller: a batch of {smaller:,} tokens gives every answer a token {batch / smaller:.0f} times as often."
-        if smaller
-        else "Passes are small already: read long prompts at quiet hours, keep histories short, or give them a server of their own.",
+        fix=_fix(case, batch, smaller),
         lost_s=stalls.seconds,
         count=stalls.count,
         examples=_distinct(case),
@@ -69,8 +68,26 @@ def smaller_batch(case: Case, batch: int) -> int | None:
     cost = case.rates.cost
     if cost is None:
         return below[min(1, len(below) - 1)]
-    token_s = cost.token_s + cost.attention_s * case.collected.observed.longest_stalling_prompt
+    token_s = _token_seconds(case, cost)
     return next((size for size in below if size * token_s <= _PAUSE_TARGET_S), max(below[-1], min(below[0], _SMALL)))
+
+
+def _token_seconds(case: Case, cost: PassCost) -> float:
+    """Of a prompt token at the end of the longest prompt that held others up."""
+    return cost.token_s + cost.attention_s * case.collected.observed.longest_stalling_prompt
+
+
+def _fix(case: Case, batch: int, smaller: int | None) -> str:
+    if smaller is None:
+        return "Passes are small already: read long prompts at quiet hours, keep histories short, or give them a server of their own."
+    cost = case.rates.cost
+    if cost is None:
+        return f"Make passes smaller: a batch of {smaller:,} tokens instead of {batch:,}."
+    token_s = _token_seconds(case, cost)
+    return (
+        f"Make passes smaller: at the end of such a prompt a full pass of {smaller:,} tokens takes about {units.seconds(smaller * token_s)}, one of "
+        f"{batch:,} {units.seconds(batch * token_s)}."
+    )
 
 
 def _files(case: Case, smaller: int) -> tuple[File, ...]:
