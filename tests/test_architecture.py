@@ -11,6 +11,8 @@ CORE_ORDER = [
     "errors", "units", "precision", "attention", "model_shape", "readers", "hardware", "catalog", "request", "machine",
     "plan", "workload", "prices", "running_cost", "queueing", "weight_formats", "weights", "memory", "spill", "speed", "latency", "simulation", "engines", "cache_view", "fit", "draft", "simulated", "advice", "alternatives", "planning", "reconcile", "review", "headline", "report", "report_text", "logs", "simulating", "comparing", "sensitivity", "quality", "power", "economics", "diagnosing", "guide", "accuracy",
 ]  # fmt: skip
+# Likewise outside it. Views are below the one table that says who may reach them.
+SITE_ORDER = ["core", "hub", "operations", "accounts", "web", "plans", "permissions"]
 SOURCES = sorted((ROOT / "planner").rglob("*.py"))
 ONLY_IN = {"plotly": {"web/charts.py", "settings.py"}, "huggingface_hub": {"hub/client.py"}}
 
@@ -48,6 +50,16 @@ def test_imports_follow_the_dependency_rule(path: Path) -> None:
                 assert CORE_ORDER.index(part) < CORE_ORDER.index(mine), f"{own} imports {module}, which stands above it"
         if own.startswith("hub"):
             assert not module.startswith(("planner.web", "planner.accounts", "django")), f"{own} imports {module}"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if name(path).partition("/")[0].removesuffix(".py") in SITE_ORDER], ids=name)
+def test_packages_import_only_what_stands_below_them(path: Path) -> None:
+    own = name(path).partition("/")[0].removesuffix(".py")
+    for module in imports(path):
+        part = module.split(".")[1] if module.startswith("planner.") else ""
+        assert part not in SITE_ORDER or SITE_ORDER.index(part) <= SITE_ORDER.index(own), (
+            f"{name(path)} imports {module}, which stands above it"
+        )
 
 
 def test_every_part_of_core_has_its_place_in_the_order() -> None:
