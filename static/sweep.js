@@ -1,7 +1,7 @@
 // Parts that are worked out run by run: they begin when they are seen, shown or asked for, say how far they are, and can be cancelled.
 (() => {
   const TYPE = "application/x-ndjson";
-  // One after the other: a reader is one client, and each part is computing.
+  // What begins by itself does so one after the other: a reader is one client, and each part is computing.
   let line = Promise.resolve();
 
   function enhance(part) {
@@ -43,7 +43,7 @@
       throw new Error("cut off");
     }
 
-    function begin() {
+    function begin({ asked }) {
       if (stop) return;
       stop = new AbortController();
       bar.removeAttribute("value");
@@ -51,7 +51,8 @@
       failed.hidden = true;
       link.hidden = true;
       work.hidden = false;
-      line = line.then(() => run(stop.signal));
+      const begun = (asked ? Promise.resolve() : line).then(() => run(stop.signal));
+      if (!asked) line = begun;
     }
 
     async function run(signal) {
@@ -77,14 +78,14 @@
     link.querySelector("a").addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      begin();
+      begin({ asked: true });
     });
-    if (part.dataset.starts === "shown") begin();
+    if (part.dataset.starts === "shown") begin({ asked: false });
     if (part.dataset.starts === "seen") {
       const seen = new IntersectionObserver((entries) => {
         if (!entries.some((entry) => entry.isIntersecting)) return;
         seen.disconnect();
-        begin();
+        begin({ asked: false });
       });
       seen.observe(part);
     }

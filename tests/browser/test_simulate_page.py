@@ -25,7 +25,7 @@ def settled(page: Page) -> None:
     for each in page.locator("[data-later]:not([data-starts=asked])").all():
         each.scroll_into_view_if_needed()
         expect(each.locator(".js-plotly-plot")).to_be_visible(timeout=20_000)
-        expect(each.locator(".at-work")).to_be_hidden()
+        expect(each.locator(".at-work")).to_be_hidden(timeout=20_000)
 
 
 def test_from_a_plan_to_what_people_feel_and_back(open_page: OpenPage) -> None:
@@ -45,7 +45,7 @@ def test_from_a_plan_to_what_people_feel_and_back(open_page: OpenPage) -> None:
 def test_a_sweep_comes_in_run_by_run_with_a_figure_and_a_table(open_page: OpenPage) -> None:
     page = open_page(f"/simulate/?{PLAN}&sweep=batch=256,512,1024")
     own = part(page, "Your sweep")
-    expect(own.locator(ROWS)).to_have_count(3)
+    expect(own.locator(ROWS)).to_have_count(3, timeout=20_000)
     expect(own.locator(".js-plotly-plot .subplot")).to_have_count(2, timeout=20_000)
     assert own.locator("[role=img]").get_attribute("aria-label").startswith("Tokens of a pass from 256 to 1,024. First token, p95:")
     expect(own.locator(".at-work")).to_be_hidden()
@@ -66,7 +66,7 @@ def test_a_long_sweep_says_how_far_it_is_and_is_cancelled_where_it_is(open_page:
     )
     own = part(page, "Your sweep")
     own.scroll_into_view_if_needed()
-    expect(own.locator("[data-progress]")).to_contain_text("of 30")
+    expect(own.locator("[data-progress]")).to_contain_text("of 30", timeout=20_000)
     expect(own.locator(ROWS).nth(1)).to_be_visible(timeout=20_000)
     own.get_by_role("button", name="Cancel").click()
     expect(own.locator("[data-error]")).to_contain_text("Cancelled at")
@@ -90,7 +90,7 @@ def test_a_connection_that_breaks_leaves_what_there_is_and_a_way_on(open_page: O
     page.route("**/simulate/sweep/**", broken)
     page.goto(page.url.replace("/glossary/", f"/simulate/?{PLAN}&sweep=users=1,2,3"))
     own = part(page, "Your sweep")
-    expect(own.locator("[data-error]")).to_contain_text("as far as it got")
+    expect(own.locator("[data-error]")).to_contain_text("as far as it got", timeout=20_000)
     expect(own.locator(ROWS)).to_have_count(1)
     own.get_by_role("link", name="Make the 3 runs").click()
     expect(own.locator(ROWS)).to_have_count(1)
@@ -140,7 +140,7 @@ def test_everything_is_reached_by_keyboard(open_page: OpenPage) -> None:
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Make the 5 runs").focus()
     page.keyboard.press("Enter")
-    expect(part(page, "Schedulers side by side").locator(ROWS)).to_have_count(5)
+    expect(part(page, "Schedulers side by side").locator(ROWS)).to_have_count(5, timeout=20_000)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(open_page: OpenP
         if page.get_by_role("link", name=name).count():
             page.get_by_role("link", name=name).click()
     for each in page.locator("[data-starts=asked]").all():
-        expect(each.locator("tbody tr").first).to_be_visible()
-        expect(each.locator(".at-work")).to_be_hidden()
+        expect(each.locator("tbody tr").first).to_be_visible(timeout=20_000)
+        expect(each.locator(".at-work")).to_be_hidden(timeout=20_000)
     found = axe.run(page).response["violations"]
     assert [(each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in found] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
