@@ -50,10 +50,10 @@ def diagnose(log: Log, options: Options = _AS_GIVEN) -> Diagnosis:
         breakdown=case.breakdown,
         ttft=seen.ttft.spread() or sampled.get("ttft"),
         itl=seen.itl.spread() or sampled.get("itl"),
-        wait=seen.wait.spread() or sampled.get("wait"),
+        wait=seen.waits.seconds.spread() or sampled.get("wait"),
         ttft_from="sending" if found.joined and found.joined.matched else "launch",
-        during_long_prefill=seen.during(),
-        otherwise=seen.otherwise(),
+        during_long_prefill=seen.beside.during(),
+        otherwise=seen.beside.otherwise(),
         waits=tuple(_waits(found)),
         prompt_cache=case.prompt_cache,
         preemptions=preempted(case),
@@ -68,7 +68,7 @@ def diagnose(log: Log, options: Options = _AS_GIVEN) -> Diagnosis:
         lanes_thinned=not seen.stretch.whole,
         in_flight=sweep.load.moments(),
         ttft_bars=seen.ttft.bars(),
-        wait_bars=seen.wait.bars(),
+        wait_bars=seen.waits.seconds.bars(),
         warnings=tuple(_warnings(log, found, case)),
         notices={code: noticed.count for code, noticed in sorted(found.notices.items())},
     )
@@ -76,7 +76,7 @@ def diagnose(log: Log, options: Options = _AS_GIVEN) -> Diagnosis:
 
 def _waits(found: Collected) -> Iterator[WaitCause]:
     joined = found.joined
-    for cause, worst in found.observed.waits.items():
+    for cause, worst in found.observed.waits.by_cause.items():
         if cause == "slots_full":
             queue = joined.queue_all if joined and joined.matched else None
             longest = queue.longest if queue and worst.count else None

@@ -46,7 +46,7 @@ def rates_of(found: Collected, facts: Facts, given: Given) -> Rates:
     elif read is not None:
         prefill = prefill or 1 / read.token_s
     batch, source = _batch(found, facts, steps)
-    seen.settle(batch)
+    seen.beside.settle(batch)
     return Rates(
         prefill=prefill,
         decode=decode,
@@ -66,7 +66,7 @@ def _batch(found: Collected, facts: Facts, steps: StepFit | None) -> tuple[int, 
         return printed, "printed"
     if sweep.batch_seen:
         return sweep.batch, "printed"
-    likely = batch_of(found.observed.mixed.items, steps, DEFAULT_BATCH) if steps else None
+    likely = batch_of(found.observed.beside.mixed.items, steps, DEFAULT_BATCH) if steps else None
     return (likely, "inferred") if likely else (DEFAULT_BATCH, "assumed")
 
 

@@ -43,7 +43,7 @@ def _capacity(case: Case) -> Iterator[tuple[str, RuledOut]]:
     slots, most = case.slots, sweep.in_flight_max
     if slots and 0 < most < slots:
         yield "slots_full", RuledOut("Too few slots", f"At most {most} of {slots} slots were busy at once.")
-    elif slots and case.collected.observed.waits["slots_full"].count == 0 and most:
+    elif slots and case.collected.observed.waits.by_cause["slots_full"].count == 0 and most:
         yield "slots_full", RuledOut("Too few slots", "No task started at the moment another one's slot came free while all were busy.")
 
 
@@ -66,22 +66,24 @@ def _speed(case: Case) -> Iterator[tuple[str, RuledOut]]:
 
 def _waits(case: Case) -> Iterator[tuple[str, RuledOut]]:
     seen = case.collected.observed
-    if seen.wait.count:
-        if not seen.waits["other_adapter"].count:
+    if seen.waits.seconds.count:
+        if not seen.waits.by_cause["other_adapter"].count:
             yield (
                 "adapter_switching",
-                RuledOut("Waiting for another adapter", f"None of {seen.wait.count:,} tasks waited for others' answers to end."),
+                RuledOut("Waiting for another adapter", f"None of {seen.waits.seconds.count:,} tasks waited for others' answers to end."),
             )
-        if seen.waits["same_adapter"].seconds < _SHARE * case.total_s:
-            waited = seen.waits["same_adapter"].seconds
+        if seen.waits.by_cause["same_adapter"].seconds < _SHARE * case.total_s:
+            waited = seen.waits.by_cause["same_adapter"].seconds
             yield (
                 "hidden_wait",
                 RuledOut("Waiting behind other prompts", f"All tasks together waited {units.seconds(waited)} between slot and first pass."),
             )
-        if seen.stalls.seconds < _SHARE * case.total_s:
+        if seen.beside.stalls.seconds < _SHARE * case.total_s:
             yield (
                 "long_prefill",
-                RuledOut("Long prompts freezing other answers", f"Answers stood still for {units.seconds(seen.stalls.seconds)} in all."),
+                RuledOut(
+                    "Long prompts freezing other answers", f"Answers stood still for {units.seconds(seen.beside.stalls.seconds)} in all."
+                ),
             )
     samples = case.collected.samples
     if samples.count > 1 and not samples.stalled():

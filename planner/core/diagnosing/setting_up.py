@@ -68,4 +68,4 @@ def _prompt_cache(found: Collected, metrics: Metrics | None) -> PromptCache:
     hit = totals.cached_tokens / totals.prompt_tokens if totals.prompt_tokens else found.samples.hit_share
     if metrics and not totals.tasks and metrics.prefix_hit_share is not None:
         hit = metrics.prefix_hit_share
-    return PromptCache(hit, seen.rereads.count, seen.reread_tokens, seen.rereads.seconds)
+    return PromptCache(hit, seen.rereads.worst.count, seen.rereads.tokens, seen.rereads.worst.seconds)

@@ -6,7 +6,7 @@ from planner.core.diagnosing.diagnosis import Effect, Finding
 
 
 def _look(case: Case) -> Finding | None:
-    waits = case.collected.observed.waits["other_adapter"]
+    waits = case.collected.observed.waits.by_cause["other_adapter"]
     if not waits.count:
         return None
     day = waits.seconds * 86_400 / case.span_s if case.span_s else None

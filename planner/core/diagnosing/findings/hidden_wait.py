@@ -11,7 +11,7 @@ _LEAST: Final = 0.01
 
 def _look(case: Case) -> Finding | None:
     seen = case.collected.observed
-    behind, other = seen.waits["same_adapter"], seen.waits["nothing"]
+    behind, other = seen.waits.by_cause["same_adapter"], seen.waits.by_cause["nothing"]
     count, seconds = behind.count + other.count, behind.seconds + other.seconds
     if not count or seconds < _LEAST * case.total_s:
         return None

@@ -26,10 +26,10 @@ _LEAST: Final = 0.01
 
 def _look(case: Case) -> Finding | None:
     seen = case.collected.observed
-    stalls = seen.stalls
+    stalls = seen.beside.stalls
     if not stalls.count or stalls.seconds < _LEAST * case.total_s:
         return None
-    during, otherwise = seen.during(), seen.otherwise()
+    during, otherwise = seen.beside.during(), seen.beside.otherwise()
     batch = case.rates.batch_tokens or 0
     smaller = smaller_batch(case, batch)
     rates = (
@@ -43,7 +43,7 @@ def _look(case: Case) -> Finding | None:
         severity=case.severity(stalls.seconds, stalls.count + 1),
         title="Long prompts freeze the other answers",
         evidence=f"{units.counted(stalls.count, 'answer')} stood still beside somebody else's prompt, {case.of_all(stalls.seconds)} in all, "
-        f"the longest for {units.seconds(stalls.longest)}; the longest such prompt had {seen.longest_stalling_prompt:,} tokens.{rates}",
+        f"the longest for {units.seconds(stalls.longest)}; the longest such prompt had {seen.beside.longest_prompt:,} tokens.{rates}",
         cause=f"A pass holds one token of each answer and up to {batch:,} prompt tokens{assumed}: while a prompt is read, everyone who generates "
         "gets one token per pass, and a pass takes as long as the prompt tokens in it.",
         fix=_fix(case, batch, smaller),
@@ -57,7 +57,7 @@ def _look(case: Case) -> Finding | None:
 
 def _distinct(case: Case) -> tuple[Example, ...]:
     seen = case.collected.observed
-    return tuple({example.task: example for example in (*seen.stalls.examples(), *seen.overlaps.examples())}.values())[:3]
+    return tuple({example.task: example for example in (*seen.beside.stalls.examples(), *seen.beside.overlaps.examples())}.values())[:3]
 
 
 def smaller_batch(case: Case, batch: int) -> int | None:
@@ -74,7 +74,7 @@ def smaller_batch(case: Case, batch: int) -> int | None:
 
 def _token_seconds(case: Case, cost: PassCost) -> float:
     """Of a prompt token at the end of the longest prompt that held others up."""
-    return cost.token_s + cost.attention_s * case.collected.observed.longest_stalling_prompt
+    return cost.token_s + cost.attention_s * case.collected.observed.beside.longest_prompt
 
 
 def _fix(case: Case, batch: int, smaller: int | None) -> str:

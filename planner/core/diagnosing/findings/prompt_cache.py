@@ -14,7 +14,7 @@ _RAM_MIB: Final = 16_384
 
 
 def _look(case: Case) -> Finding | None:
-    cache, seen = case.prompt_cache, case.collected.observed.rereads
+    cache, seen = case.prompt_cache, case.collected.observed.rereads.worst
     forced = case.noticed("full_reprocess")
     lost = cache.reread_s
     if not forced.count and (cache.misses < _LEAST or lost < _LEAST_SHARE * case.total_s):

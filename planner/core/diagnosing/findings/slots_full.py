@@ -14,7 +14,7 @@ _LEAST_SHARE: Final = 0.02
 
 
 def _look(case: Case) -> Finding | None:
-    full = case.collected.observed.waits["slots_full"]
+    full = case.collected.observed.waits.by_cause["slots_full"]
     if full.count < _LEAST or full.count < _LEAST_SHARE * case.collected.totals.tasks or case.slots is None:
         return None
     joined = case.collected.joined
