@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, datetime, time
 from typing import IO, Any, Final
 
 from django.apps import apps
@@ -41,7 +42,7 @@ def write_backup(file: IO[bytes]) -> int:
         packed.write(_line({"format": FORMAT, "version": planner.VERSION, "migrations": _migrations()}))
         for model in _kept():
             for row in model._base_manager.order_by("pk").iterator(chunk_size=_ROWS_AT_ONCE):
-                line = serializers.serialize("jsonl", [row]).encode()
+                line = _line(serializers.serialize("python", [row])[0])
                 digest.update(line)
                 packed.write(line)
                 rows += 1
@@ -60,9 +61,9 @@ def restore_backup(file: IO[bytes]) -> int:
                 rows = _put_back(lines)
                 _continue_numbers()
     except (OSError, EOFError, zlib.error) as error:
-        raise BackupError(f"The file cannot be read to its end, so nothing was restored: {error}") from error
+        raise BackupError(f"The file cannot be read to its end, so nothing was restored: {error.__cause__ or error}") from error
     except DatabaseError as error:
-        raise BackupError(f"The database refused a row, so nothing was restored: {error}") from error
+        raise BackupError(f"The database refused a row, so nothing was restored: {error.__cause__ or error}") from error
     cache.clear()  # a cache server may hold log-ins of the rows that are gone
     return rows
 
@@ -102,7 +103,13 @@ def _one_moment() -> Iterator[None]:
 
 
 def _line(told: dict[str, Any]) -> bytes:
-    return json.dumps(told).encode() + b"\n"
+    """ASCII, so that a line of the file is a line to every reader."""
+    return json.dumps(told, default=_text).encode() + b"\n"
+
+
+def _text(value: object) -> str:
+    # Django's own JSON cuts a time to milliseconds.
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
 
 
 def _lines(packed: gzip.GzipFile) -> Iterator[bytes]:
@@ -149,10 +156,10 @@ def _put_back(lines: Iterator[bytes]) -> int:
         if told.get("model") not in allowed:
             raise BackupError(f"Row {rows + 1:,} belongs to no table of this release, so nothing was restored.")
         try:
-            for row in serializers.deserialize("jsonl", line.decode()):
+            for row in serializers.deserialize("python", [told]):
                 row.save(force_insert=True)  # references to rows that come later are checked when all are there
-        except (DeserializationError, UnicodeDecodeError) as error:
-            raise BackupError(f"Row {rows + 1:,} cannot be read, so nothing was restored: {error}") from error
+        except (DeserializationError, ValueError, TypeError, KeyError) as error:
+            raise BackupError(f"Row {rows + 1:,} cannot be read, so nothing was restored: {error.__cause__ or error}") from error
         digest.update(line)
     raise BackupError("The file was cut off, so nothing was restored.")
 

@@ -40,7 +40,11 @@ class LabelsField(_TextField):
         return tuple((value or "").split("\n")[1:-1])
 
     def to_python(self, value: Any) -> tuple[str, ...]:
-        return tuple(value or ())
+        """Labels from the text that is stored, as a back-up has it, or from labels."""
+        return self.from_db_value(value) if isinstance(value, str) else tuple(value or ())
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return self.get_prep_value(self.value_from_object(obj))
 
     def get_prep_value(self, value: Iterable[str] | str | None) -> str:
         if value is None or isinstance(value, str):

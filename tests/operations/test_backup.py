@@ -11,9 +11,21 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.http import HttpRequest
+from django.test import Client
 
+from planner.accounts.joining import make_team
+from planner.accounts.models import Team, User
 from planner.operations import backup
 from planner.operations.models import Count
+from planner.plans.models import SavedPlan, Version
+from planner.plans.record import record
+from planner.plans.saving import Content, save_new, save_version
+from planner.plans.sharing import make_link
+from planner.web.asking import ask
+from scripts.web_processes import WebProcesses
+
+INPUTS = {"model": "Qwen/Qwen3-8B", "device": "rtx-4090", "users": "20"}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,6 +50,16 @@ def written() -> bytes:
     return file.getvalue()
 
 
+# As `manage.py shell` runs it on a database of another kind.
+SAVES = """
+from planner.accounts.models import User
+from planner.plans.record import Made
+from planner.plans.saving import Content, save_new
+user = User.objects.create_user("ann@example.org", "three small green lamps", username="ann")
+save_new(user, Content("From afar", {"model": "Qwen/Qwen3-8B"}), Made({"slots": 6}, "0.1.0", "2026-11-29", "vllm 0.33.0"))
+"""
+
+
 def lines(packed: bytes) -> list[bytes]:
     return gzip.decompress(packed).splitlines(keepends=True)
 
@@ -54,6 +76,47 @@ def test_what_was_kept_comes_back_as_it_was_and_the_rest_does_not() -> None:
 def test_the_next_row_gets_a_number_that_none_has() -> None:
     backup.restore_backup(io.BytesIO(written()))
     assert ContentType.objects.create(app_label="new", model="new").pk > max(pk for pk, _, _ in kept()[:-1])
+
+
+def test_people_teams_plans_versions_and_links_come_back(client: Client) -> None:
+    ann = User.objects.create_user("ann@example.org", "three small green lamps", username="ann")
+    team = make_team(ann, "Lamps")
+    answer = ask(INPUTS).answer
+    assert answer
+    made = record(answer)
+    plan = save_new(ann, Content("“Chat” \u2028", INPUTS, "**notes**\n\x7f", ("a", "b"), ("rack 4",)), made, team=team)
+    save_version(plan, ann, Content("Chat, larger", INPUTS | {"users": "30"}), made, base=1)
+    _, secret = make_link(plan, ann)
+    versions, file = list(Version.objects.values()), written()
+    Team.objects.all().delete()
+    User.objects.all().delete()
+    backup.restore_backup(io.BytesIO(file))
+    assert list(Version.objects.values()) == versions
+    assert client.login(username="ann@example.org", password="three small green lamps", request=HttpRequest())
+    assert client.get(f"/plans/{plan.public_id}/versions/1/").status_code == 200
+    assert client.get(f"/s/{secret}/").status_code == 200
+    again = SavedPlan.objects.get(pk=plan.pk)
+    assert save_version(again, User.objects.get(), Content("Chat, later", INPUTS), made, base=2).number == 3
+
+
+def test_a_back_up_of_a_site_on_sqlite_is_taken_back_by_this_database(tmp_path: Path) -> None:
+    """The way from one machine to PostgreSQL, when the tests run on that."""
+    away = WebProcesses({"DATABASE_URL": "", "CACHE_URL": "database", "SQLITE_PATH": str(tmp_path / "away.sqlite3")}, tmp_path / "log")
+    away.manage("migrate", "--verbosity", "0")
+    away.manage("shell", "--no-imports", "--command", SAVES)
+    away.manage("backup", str(tmp_path / "away.jsonl.gz"))
+    call_command("restore", str(tmp_path / "away.jsonl.gz"), "--replace")
+    (version,) = Version.objects.all()
+    assert (version.title, version.result, version.plan.owner) == ("From afar", {"slots": 6}, User.objects.get())
+
+
+def test_what_is_there_is_not_lost_unasked(tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl.gz"
+    call_command("backup", str(file))
+    User.objects.create_user("new@example.org", "three small green lamps", username="new")
+    with pytest.raises(CommandError, match="say --replace"):
+        call_command("restore", str(file))
+    assert User.objects.count() == 1
 
 
 def test_two_back_ups_of_the_same_rows_are_the_same_bytes() -> None:
