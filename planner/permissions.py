@@ -125,6 +125,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "team-invite": _on_team(POST=OWNER),
     "team-uninvite": _on_team(POST=OWNER),
     "team-member": _on_team(POST=OWNER),
+    "team-prices": _on_team(GET=READER),
     "team-device": _on_team(POST=EDITOR),
     "team-device-remove": _on_team(POST=EDITOR),
     "invitation": Rule({"GET": None, "POST": None}, _invitation, always=True, accounts=True),

@@ -1,5 +1,6 @@
 """How often what could be guessed or abused may be tried: log-ins are counted by django-axes, the rest here."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,6 +23,11 @@ INVITATIONS: Final = Limit("invitations", 60, 3_600)
 def by_network(limit: Limit, request: HttpRequest) -> Standing:
     """One more attempt from where `request` comes from."""
     return take(limit, client_network(request))
+
+
+def by_name(limit: Limit, name: str) -> Standing:
+    """One more attempt on `name`, which somebody typed: counted under its hash, because what was typed may be anything."""
+    return take(limit, hashlib.sha256(name.encode()).hexdigest())
 
 
 def named(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:

@@ -23,5 +23,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("teams/<key:team_id>/invitations/<int:invitation_id>/", members.uninvite, name="team-uninvite"),
     path("teams/<key:team_id>/members/<int:member_id>/", members.member, name="team-member"),
     path("teams/<key:team_id>/devices/", devices.device, name="team-device"),
+    path("teams/<key:team_id>/prices.csv", devices.prices, name="team-prices"),
     path("teams/<key:team_id>/devices/<int:device_id>/", devices.remove, name="team-device-remove"),
 ]

@@ -1,6 +1,8 @@
 """Accounts: into them, out of them, and what nobody can do to somebody else's."""
 
+import io
 import json
+import logging
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -156,6 +158,24 @@ def test_one_name_cannot_be_tried_from_ever_new_places(people: People, monkeypat
         Client(REMOTE_ADDR=f"10.0.0.{n}").post(LOGIN, {"username": "reader@example.org", "password": "wrong"}).status_code for n in range(4)
     ]
     assert seen == [400, 400, 400, 429]
+
+
+@pytest.mark.parametrize("name", ["a\0b@example.org", "x" * 5_000 + "@example.org", "\ud800", ""])
+def test_whatever_is_typed_for_an_address_is_only_a_wrong_one(db: None, name: str) -> None:
+    for address in (LOGIN, reverse("password-reset"), SIGNUP):
+        sent = {"username": name, "email": name, "password": "a\0b"}
+        assert Client().post(address, {key: value.encode("utf-8", "surrogatepass") for key, value in sent.items()}).status_code == 400
+
+
+def test_a_shared_links_secret_is_in_no_log(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    console = next(handler for handler in logging.getLogger().handlers if handler.name == "console")
+    lines, secret = io.StringIO(), "s" * 32
+    monkeypatch.setattr(console, "stream", lines)
+    Client(enforce_csrf_checks=True).post(reverse("share", args=[secret]), {"password": "x"})
+    Client().get(reverse("share", args=[secret]))
+    assert "CSRF" in lines.getvalue()
+    assert lines.getvalue().count("answered") == 2
+    assert secret not in lines.getvalue()
 
 
 def test_a_new_password_ends_every_other_session(client: Client, people: People) -> None:

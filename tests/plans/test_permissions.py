@@ -68,6 +68,7 @@ EXPECTED: dict[str, dict[str, tuple[str, ...]]] = {
     "team-invite": {"POST": OWNERS},
     "team-uninvite": {"POST": OWNERS},
     "team-member": {"POST": OWNERS},
+    "team-prices": {"GET": READERS},
     "team-device": {"POST": EDITORS},
     "team-device-remove": {"POST": EDITORS},
     "invitation": {"GET": EVERYBODY, "POST": EVERYBODY},

@@ -18,6 +18,7 @@ from planner.accounts.joining import accept, invite, make_team
 from planner.accounts.models import Invitation, Membership, Team, TeamDevice
 from planner.accounts.roles import Role
 from planner.core.errors import InputError
+from planner.core.prices import parse_prices
 from planner.plans.models import SavedPlan
 from tests.plans.conftest import PASSWORD, People, person
 
@@ -152,6 +153,15 @@ def test_devices_and_prices_stand_once_each(people: People, text_of: TextOf) -> 
         assert editor.post(address, {"device": "l4", "owned": "1", "price": "1", "currency": "EUR"} | wrong).status_code == 400, wrong
     editor.post(reverse("team-device-remove", args=[people.team.public_id, kept.pk]))
     assert not TeamDevice.objects.exists()
+
+
+def test_a_teams_prices_are_a_file_that_the_hardware_table_reads(people: People) -> None:
+    for name, price in (("rtx-4090", "1799.50"), ("l4", None)):
+        TeamDevice.objects.create(team=people.team, device=name, price=price)
+    text = people.client("reader").get(reverse("team-prices", args=[people.team.public_id])).content.decode()
+    price = parse_prices(text).of("rtx-4090")
+    assert price
+    assert (price.amount, price.currency) == (1799.5, "EUR")
 
 
 def test_there_is_an_end_to_teams_and_invitations(people: People, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """The devices of a team: what it has, and what one costs it."""
 
+import csv
+import io
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -8,6 +11,22 @@ from planner.accounts.access import PersonalReached
 from planner.accounts.forms import DeviceForm
 from planner.accounts.models import Team
 from planner.accounts.views.teams import team_page
+
+
+def prices(request: PersonalReached[Team], team_id: str) -> HttpResponse:  # noqa: ARG001 (the permission used it)
+    """The prices as the hardware table and `manage.py compare --prices` read them."""
+    response = HttpResponse(prices_csv(request.access.subject), content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="prices.csv"'
+    return response
+
+
+def prices_csv(team: Team) -> str:
+    """`device,price,currency`, one device a line, those that have a price."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("device", "price", "currency"))
+    writer.writerows((each.device, each.price, each.currency) for each in team.devices.exclude(price=None))
+    return table.getvalue()
 
 
 def device(request: PersonalReached[Team], team_id: str) -> HttpResponse:

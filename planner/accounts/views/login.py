@@ -15,7 +15,7 @@ from planner.accounts.forms import LogInForm, SignUpForm
 from planner.accounts.joining import accept, open_invitation
 from planner.accounts.models import User
 from planner.accounts.onward import forget_next, wanted_next, with_next
-from planner.operations.limits import refusal, take
+from planner.operations.limits import refusal
 
 _PASSWORDS = "django.contrib.auth.backends.ModelBackend"
 
@@ -64,7 +64,7 @@ def login(request: HttpRequest) -> HttpResponse:
     form = LogInForm(request, request.POST if request.method == "POST" else None)
     if request.method == "POST":
         name = limits.named(request, None)
-        for standing in (limits.by_network(limits.LOG_INS, request), take(limits.LOG_INS_OF_ONE, name)):
+        for standing in (limits.by_network(limits.LOG_INS, request), limits.by_name(limits.LOG_INS_OF_ONE, name)):
             if not standing.allowed:
                 return refusal(request, standing)
         if form.is_valid():

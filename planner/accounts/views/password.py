@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from planner.accounts import limits
 from planner.accounts.access import Personal
 from planner.accounts.forms import ChangePasswordForm, NewPasswordForm, ResetForm
-from planner.operations.limits import refusal, take
+from planner.operations.limits import refusal
 
 _CONSOLE = "django.core.mail.backends.console.EmailBackend"
 
@@ -36,7 +36,7 @@ def reset(request: HttpRequest) -> HttpResponse:
         if not standing.allowed:
             return refusal(request, standing)
         if form.is_valid():
-            if take(limits.RESETS_OF_ONE, form.cleaned_data["email"].lower()).allowed:
+            if limits.by_name(limits.RESETS_OF_ONE, form.cleaned_data["email"].lower()).allowed:
                 form.save(domain_override=settings.SITE_URL.partition("://")[2], use_https=settings.SITE_URL.startswith("https:"))
             where = " On this machine it is printed where the server runs." if settings.EMAIL_BACKEND == _CONSOLE else ""
             messages.info(request, f"If there is an account for that address, a mail with a link is on its way to it.{where}")
