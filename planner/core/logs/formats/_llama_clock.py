@@ -7,7 +7,7 @@ from planner.core.logs.axis import Axis
 from planner.core.logs.envelope import wall_clock_s
 
 # common/log.cpp, common_log_entry::print: minutes without bound, seconds, milliseconds, microseconds since the start.
-STAMP: Final = re.compile(rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) ")
+_STAMP: Final = re.compile(rb"(\d{1,9})\.(\d\d\.\d{3})\.(\d{3}) ")
 _LATER_STAMP: Final = re.compile(rb"(?<![\d.])\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] ")
 # --log-jsonl: microseconds since the start.
 _JSONL: Final = re.compile(rb'\{"type":"log","time":(\d{1,15}),')
@@ -34,7 +34,7 @@ class Clock:
 
     def at(self, block: bytes, start: int, before: int) -> float | None:
         """Of the line that begins at `start` and says something from `before` on."""
-        found = STAMP.match(block, start + self.skip)
+        found = _STAMP.match(block, start + self.skip)
         if found is None:
             return self._elsewhere(block, start, before)
         minutes, seconds, micros = found.groups()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from planner.core.logs.formats._llama_clock import STAMP, Clock
+from planner.core.logs.formats._llama_clock import Clock
 from planner.core.logs.formats._llama_tasks import Running, Tasks
 from planner.core.logs.log import Log
 from planner.core.logs.marks import MOST, thinned
@@ -49,7 +49,12 @@ _SIMILAR, _CHOSEN, _PASS, _OLD_PASS, _NEW_PROMPT, _DRAFTED, _TROUBLE, _TRUNCATED
 _OF_THE_SLOT: Final = frozenset({_LAUNCHED, _SIMILAR, _CHOSEN, _NEW_SLOT})
 _SAYS_NOTHING: Final = frozenset({_SILENT, _KNOWN})
 _PROGRESS: Final = frozenset({_GENERATED, _READ})
-_EASY: Final = frozenset({_PROMPT_TIME, _EVAL_TIME}) | _SAYS_NOTHING | _PROGRESS
+_TELLS: Final = _PROGRESS | {
+    _PROMPT_TIME, _EVAL_TIME, _RELEASED, _PASS, _OLD_PASS, _NEW_PROMPT, _DRAFTED, _TROUBLE, _TRUNCATED, _HEADER,
+}  # fmt: skip
+# Where the seconds of `05.720.093 I slot print_timing: id  3 ` stand before the anchor, for slots of at most two digits.
+_STAMP_AT: Final = 38
+_STAMP_END: Final = 28
 
 _TROUBLES: Final = {
     b"slot context shift": "context_shift",
@@ -101,9 +106,11 @@ class SlotLines:
     def line(self, block: bytes, start: int, at: int) -> None:
         self._read(block, start, at, _SLOT.match(block, at))
 
-    def sweep(self, block: bytes, at: int, end: int, limit: int, passed: list[bytes]) -> tuple[int, int]:
+    def sweep(self, block: bytes, at: int, end: int, limit: int, passed: list[bytes]) -> tuple[int, int]:  # noqa: C901, PLR0912 - the one loop
         """Most lines of a log tell of progress or say nothing: they are done with here, without a call; all others by `_read`."""
-        find, rfind = block.find, block.rfind
+        find, rfind, put = block.find, block.rfind, passed.append
+        running, clock, axis = self._tasks.running, self._clock, self._log.axis
+        said_minutes, minutes_s = b"", 0.0
         self.turned = False
         for found in _SLOT.finditer(block, at, find(b"\n", limit) + 1 or len(block)):
             at = found.start()
@@ -113,50 +120,44 @@ class SlotLines:
                 continue
             start = rfind(b"\n", end - 1, at) + 1
             if start != end:
-                passed.append(block[end - 1 : start - 1])
+                put(block[end - 1 : start - 1])
             end = find(b"\n", at) + 1
-            if found.lastindex not in _EASY or self._waiting is not None:
-                self._log.position = start
+            which = found.lastindex or _UNKNOWN
+            if which in _SAYS_NOTHING and self._waiting is None:
+                continue
+            self._log.position = start
+            task = running.get(found[_NUMBER])
+            seconds = block[at - _STAMP_AT : at - _STAMP_END]
+            micros = seconds.replace(b".", b"")
+            minutes = block[start + clock.skip : at - _STAMP_AT - 1]
+            plain = len(micros) == 8 and micros.isdigit() and minutes.isdigit() and len(minutes) < 10
+            if task is None or not plain or which not in _TELLS or self._waiting is not None:
                 self._read(block, start, at, found)
                 if self.turned:
                     limit = end
                     break
-            elif found.lastindex not in _SAYS_NOTHING:
-                self._tell(block, start, at, found)
-        at = find(b"| task ", max(end, limit))
-        return end, at if at >= 0 else len(block)
-
-    def _tell(self, block: bytes, start: int, at: int, found: re.Match[bytes]) -> None:
-        """A line of progress, or the half of a summary that needs no clock, written out for speed: nine of ten lines that tell something."""
-        task = self._tasks.running.get(found[_NUMBER])
-        if task is None:
-            self._log.position = start
-            self._read(block, start, at, found)
-            return
-        which = found.lastindex or _UNKNOWN
-        if which == _PROMPT_TIME:
-            self._prompt_time(found, task, None)
-            return
-        stamp = STAMP.match(block, start + self._clock.skip)
-        if stamp is None:
-            moment = self._clock.at(block, start, at)
-        else:
-            # As `Clock.at` does.
-            minutes, seconds, micros = stamp.groups()
-            axis = self._log.axis
-            moment = int(minutes) * 60 + float(seconds) + int(micros) * 1e-6 + axis.offset_s
+                continue
+            # What `Clock.at` does: the minute, which changes seldom, is read once.
+            if minutes != said_minutes:
+                said_minutes, minutes_s = minutes, int(minutes) * 60
+            moment = minutes_s + int(micros) * 1e-6 + axis.offset_s
             if moment >= axis.now_s:
                 axis.now_s = moment
             else:
-                moment = self._clock.at(block, start, at)
-        if which == _EVAL_TIME:
-            self._eval_time(found, task, moment)
-        elif moment is not None:
-            # As `Running.mark` does.
+                moment = axis.at(minutes_s + int(micros) * 1e-6)
+            if which not in _PROGRESS:
+                self._rare[which](found, task, moment)
+                if self.turned:
+                    limit = end
+                    break
+                continue
+            # What `Running.mark` does.
             points = task.points
             points.append((moment, int(found[which]), which == _READ))
             if len(points) >= MOST:
                 task.points = thinned(points)
+        at = find(b"| task ", max(end, limit))
+        return end, at if at >= 0 else len(block)
 
     def _read(self, block: bytes, start: int, at: int, found: re.Match[bytes] | None) -> None:
         which = found.lastindex if found is not None else None
