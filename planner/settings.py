@@ -226,6 +226,9 @@ HUB_ENDPOINT = env_text("HF_ENDPOINT", "https://huggingface.co")
 HUB_TOKEN = env_text("SLOTWISE_HUB_TOKEN", "")
 HUB_TIMEOUT_SECONDS = 10.0
 
+# A file of the operator's own devices, read once at the start (docs/catalogue.md).
+CATALOGUE_FILE = env_text("SLOTWISE_CATALOGUE", "")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

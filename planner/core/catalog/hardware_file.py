@@ -52,7 +52,7 @@ _WORDS: Final = {
 
 def _in_words(disputed: str) -> str:
     field, colon, sides = disputed.partition(":")
-    return f"{_WORDS[field]}{colon}{sides}"
+    return f"{_WORDS.get(field, field)}{colon}{sides}"
 
 
 class Rates(_Entry):
@@ -102,11 +102,11 @@ class DeviceEntry(_Entry):
 
 
 class HardwareFile(_Entry):
-    """hardware.toml as a whole. Raises pydantic's ValidationError with the path of what is wrong."""
+    """hardware.toml as a whole, or a file of the same form. Raises pydantic's ValidationError with the path of what is wrong."""
 
-    version: Name
-    checked: Name
-    sources: Mapping[str, Name]
+    version: Name = "local"
+    checked: Name = "not stated"
+    sources: Mapping[str, Name] = Field(default_factory=dict)
     device: Mapping[Slug, DeviceEntry]
 
     def devices(self) -> Iterator[tuple[Device, tuple[str, ...]]]:

@@ -1,9 +1,10 @@
 """Devices by name: exact names only, so that nobody plans for another card than the one they have."""
 
 import difflib
+import itertools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -31,12 +32,45 @@ _FILE: Final = HardwareFile.model_validate(
     tomllib.loads(files("planner.core.catalog").joinpath("hardware.toml").read_text(encoding="utf-8"))
 )
 VERSION: Final = _FILE.version
+_Listed = tuple[tuple[Device, tuple[str, ...]], ...]
+# The catalogue's own file and its devices, and the operator's beside it.
+_FILES: Final[list[tuple[HardwareFile, _Listed]]] = [(_FILE, tuple(_FILE.devices()))]
+
+
+def hardware_files() -> tuple[HardwareFile, ...]:
+    """The files that the devices come from."""
+    return tuple(file for file, _ in _FILES)
+
+
+def set_additions(added: HardwareFile | None) -> None:
+    """Devices of the operator's own beside the catalogue's (None: no more): once, at the start, before anything is planned.
+
+    Raises InputError where a slug, name or alias belongs to another device already.
+    """
+    kept = _FILES[1:]
+    _FILES[1:] = [(added, tuple(added.devices()))] if added else []
+    try:
+        _forget()
+    except InputError:
+        _FILES[1:] = kept
+        _forget()
+        raise
+
+
+def _forget() -> None:
+    for cached in (devices, _slugs_by_key, parse_machines):
+        cached.cache_clear()
+    _slugs_by_key()
+
+
+def _all_devices() -> Iterator[tuple[Device, tuple[str, ...]]]:
+    return itertools.chain.from_iterable(listed for _, listed in _FILES)
 
 
 @cache
 def devices() -> Mapping[str, Device]:
     """Every device of the catalogue by slug. CPU platforms have no memory yet, see `cpu_device`."""
-    return MappingProxyType({each.slug: each for each, _ in _FILE.devices()})
+    return MappingProxyType({each.slug: each for each, _ in _all_devices()})
 
 
 def device(name: str) -> Device:
@@ -158,11 +192,15 @@ def _keys(name: str) -> tuple[str, str]:
 @cache
 def _slugs_by_key() -> Mapping[str, str]:
     index: dict[str, str] = {}
-    for each, aliases in _FILE.devices():
+    seen: set[str] = set()
+    for each, aliases in _all_devices():
+        if each.slug in seen:
+            raise InputError(f"{each.slug} is in the catalogue already: choose another slug.", field="device")
+        seen.add(each.slug)
         for name in (each.slug, each.name, *aliases):
             for key in _keys(name):
                 if index.setdefault(key, each.slug) != each.slug:
-                    raise ValueError(f"hardware.toml: “{name}” names both {index[key]} and {each.slug}")
+                    raise InputError(f"“{name}” names both {index[key]} and {each.slug}: give each its own name.", field="device")
     return index
 
 
