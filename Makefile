@@ -10,7 +10,8 @@ PY := .venv/bin/python
 run: .venv/run
 	$(PY) manage.py migrate --verbosity 0
 	@echo "Slotwise is at http://127.0.0.1:$(PORT)/ (Ctrl-C stops it)"
-	DEBUG=1 $(PY) manage.py runserver --noreload 127.0.0.1:$(PORT)
+	@mkdir -p staticfiles
+	$(PY) manage.py runserver --noreload 127.0.0.1:$(PORT)
 
 test: .venv/dev
 	sh scripts/install_chromium.sh
