@@ -32,7 +32,7 @@ def test_exports_are_told_that_they_never_arrive_and_get_a_drop_in(client: Clien
     assert "Read as exports of a shell for Ollama" in page
     assert "A service starts without your shell" in page
     assert "[Service]" in page
-    assert "Environment=OLLAMA_MAX_QUEUE=15" in page
+    assert "Environment=OLLAMA_MAX_QUEUE=14" in page
     for title in ("Wrong", "The plan changes", "The plan adds", "Kept", "As a whole"):
         assert title in page
 
