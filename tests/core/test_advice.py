@@ -143,6 +143,20 @@ def test_lengths_that_were_assumed_are_said() -> None:
     assert not {"prompt_tokens_assumed", "output_tokens_assumed"} & given
 
 
+@pytest.mark.parametrize(
+    ("inputs", "codes"),
+    [
+        ({}, set()),
+        ({**SLOW, "pause_target": 0.01, "patience": 1}, {"pause_beyond_limit", "wait_beyond_patience"}),
+        # Four adapters take turns in one llama-server, so that even with a slot for everyone a turn waits for the others' to end.
+        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "adapters": 4, "context": 4096}, {"wait_beyond_patience"}),
+    ],
+)
+def test_limits_that_the_plan_s_own_load_does_not_keep_are_said(inputs: dict[str, Any], codes: set[str]) -> None:
+    said = {remark.code for remark in planned(**inputs).remarks}
+    assert said & {"pause_beyond_limit", "wait_beyond_patience"} == codes
+
+
 def test_an_assumed_answer_takes_the_seconds_of_the_workload() -> None:
     """A generation among those in flight lasts what the request says, so the simulated load is the one of the queueing formulas."""
     draft, source = drafted(generate_seconds=12, turn_seconds=90)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from planner.core.advice.latency import felt
+from planner.core.advice.latency import beyond_limits, felt
 from planner.core.advice.passes import passes
 from planner.core.advice.queue import with_honest_queue
 from planner.core.advice.rehearsal import Budget, NotRehearsedError, Rehearsal, rehearsal
@@ -23,9 +23,10 @@ def advised(drafted: Draft, source: Source) -> Draft:
         fit, remarks = with_preemptions(chosen.fit, tried)
         fit = with_honest_queue(fit, tried)
         speed = felt(chosen.speed, tried)
+        beyond = beyond_limits(tried)
     except NotRehearsedError as reason:
         return replace(drafted, batch_why=f"{drafted.batch_why} Not simulated: {reason}")
-    return replace(chosen, fit=fit, speed=speed, remarks=(*chosen.remarks, *remarks, *tried.assumed))
+    return replace(chosen, fit=fit, speed=speed, remarks=(*chosen.remarks, *remarks, *beyond, *tried.assumed))
 
 
 def _with_passes(drafted: Draft, tried: Rehearsal, source: Source) -> tuple[Draft, Rehearsal]:

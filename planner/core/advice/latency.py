@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from planner.core import units
 from planner.core.advice.passes import preface
 from planner.core.advice.rehearsal import NotRehearsedError, Rehearsal
-from planner.core.plan import Latency, Percentiles, Speed
+from planner.core.plan import Latency, Percentiles, Remark, Speed
 from planner.core.simulation import Run
 
 
@@ -27,6 +28,32 @@ def felt(rates: Speed, tried: Rehearsal) -> Speed:
         fastest=fastest,
         slowest=slowest,
     )
+
+
+def beyond_limits(tried: Rehearsal) -> tuple[Remark, ...]:
+    """What of the simulated load is more than the request's limits on pause and wait allow."""
+    people, limits = tried.run().everyone, tried.request
+    said = []
+    if people.pause and people.pause.p95 > limits.pause_target:
+        said.append(
+            Remark(
+                "pause_beyond_limit",
+                f"{preface(tried)}, the longest pause of a reply is {units.seconds(people.pause.p95)} (95 % of replies), more than the "
+                f"{units.seconds(limits.pause_target)} you set.",
+                "pause_target",
+            )
+        )
+    if people.wait and people.wait.p95 > limits.patience:
+        adapters = " or for another adapter's turn to end" if tried.load.adapters > 1 else ""
+        said.append(
+            Remark(
+                "wait_beyond_patience",
+                f"{preface(tried)}, a turn waits {units.seconds(people.wait.p95)} for a slot{adapters} (95 % of turns), more than the "
+                f"{units.seconds(limits.patience)} people are ready to wait.",
+                "patience",
+            )
+        )
+    return tuple(said)
 
 
 def _ends(tried: Rehearsal) -> tuple[Latency, ...]:
