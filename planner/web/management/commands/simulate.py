@@ -66,7 +66,13 @@ class Command(RequestCommand):
             "--replay", metavar="LOG", help="send what a llama-server log or a CSV of calls recorded (- for standard input)"
         )
         parser.add_argument("--break", action="store_true", help=BREAK)
-        parser.add_argument("--sweep", metavar="OPTION=A,B,C", action="append", default=[], help="a run for each value of any number, or of policy; repeatable")
+        parser.add_argument(
+            "--sweep",
+            metavar="OPTION=A,B,C",
+            action="append",
+            default=[],
+            help="a run for each value of any number, or of policy; repeatable",
+        )
 
     def run(self, options: Mapping[str, Any]) -> None:
         request = given_request(options)
