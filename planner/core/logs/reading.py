@@ -153,6 +153,7 @@ def _count(lines: bytes, own: re.Pattern[bytes], log: Log) -> None:
     theirs = own.findall(lines)
     log.counts.other_lines += lines.count(b"\n") - len(theirs)
     if b"" in theirs:
+        ended = lines + b"\n"
         for found in own.finditer(lines):
             if not found[1]:
-                log.not_understood(lines, found.start() + 1)
+                log.not_understood(ended, found.start() + 1)

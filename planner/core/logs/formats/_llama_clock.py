@@ -38,7 +38,7 @@ class Clock:
         if found is None:
             return self._elsewhere(block, start, before)
         minutes, seconds, micros = found.groups()
-        return self._axis.at(int(minutes) * 60 + float(seconds) + int(micros) * 1e-6)
+        return self._axis.at(int(minutes) * 60 + int(seconds.replace(b".", b"") + micros) * 1e-6)
 
     def _elsewhere(self, block: bytes, start: int, before: int) -> float | None:
         if found := _JSONL.match(block, start):

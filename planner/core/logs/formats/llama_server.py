@@ -23,29 +23,25 @@ _SURE: Final = re.compile(
     + rb"|\nllama_(?:model_loader|context|kv_cache\w{0,20}): |\nprint_info: |\nllm_load_"
     + SPEAKS_IK
 )
-_STAMP: Final = rb"(?:\d{1,9}\.\d\d\.\d{3}\.\d{3} )"
 # Functions of the library and of the server's start, by what stands before the colon. What is wanted of them has a rule.
 _LIBRARY: Final = (
     rb"llama_[a-z_]{2,48}|ggml_[a-z_]{2,48}|common_[a-z_]{2,48}|llm_load_[a-z_]{2,32}|print_info|load|load_tensors|sched_reserve|graph_reserve"
     rb"|create_tensor|resolve_fused_ops|init|main|start|build|build_info|system info|system_info|set_[a-z_]{2,32}|adapters_[a-z_]{2,32}"
     rb"|find_slot|decode|encode|init_batch|init_tokenizer|done_getting_tensors|get_[a-z_]{2,32}|server_[a-z_]{2,32}"
 )
-# A line that llama-server or its library wrote, from its beginning; the group where it is known and says nothing that is wanted.
-OWN_LINE: Final = (
-    rb"(?:"
-    + _STAMP
-    + rb"(?:[IWE] |(?=D ))|"
-    + PREFIX
-    + rb"(?:"
-    + _STAMP
-    + rb"(?:[IWE] |(?=D ))|(?:[IWED] )?(?="
-    + HEADER
-    + rb"|(?:que|res|cmn|spec|slot) |(?:"
-    + _LIBRARY
-    + rb"): )|(?= {6}total time = |\t(?:repeat_|dry_|top_k|mirostat))"
-    rb'|\{"type":"(?:log","time":\d{1,15},"level":"\w{1,8}","msg":"|fit_memory_breakdown","data":)))'
-    rb"(D |" + HEADER + rb"(?:" + KNOWN + rb")|(?:que|res|cmn|spec) |(?:" + _LIBRARY + rb"): | {6}total time =|\t|\{)?"
-)
+
+
+def own_lines(also: bytes = rb"(?!)") -> re.Pattern[bytes]:
+    """Lines that llama-server or its library wrote, as a Format's `own`; those that begin as `also` says are known besides."""
+    stamp = rb"\d{1,9}\.\d\d\.\d{3}\.\d{3} (?:[IWE] |(?=D ))"
+    inside = rb"(?:que|res|cmn|spec) "
+    library = rb"(?:" + _LIBRARY + rb"): "
+    loose = rb" {6}total time = |\t(?:repeat_|dry_|top_k|mirostat)"
+    jsonl = rb'\{"type":"(?:log","time":\d{1,15},"level":"\w{1,8}","msg":"|fit_memory_breakdown","data":)'
+    shape = rb"|".join((HEADER, inside, rb"slot ", library))
+    known = rb"|".join((rb"D ", HEADER + rb"(?:" + KNOWN + rb")", inside, library, loose, rb"\{", also))
+    begins = rb"(?:" + stamp + rb"|(?:[IWED] )?(?=" + shape + rb")|(?=" + loose + rb"|" + also + rb")|" + jsonl + rb")"
+    return re.compile(rb"\n(?:" + stamp + rb"|" + PREFIX + begins + rb")(" + known + rb")?")
 
 
 class LlamaServer:
@@ -162,7 +158,7 @@ def _whole(reader: Callable[[bytes], None]) -> Callable[[bytes, int, int], None]
 class _Format:
     engine: Final = "llama-server"
     wraps: Final[frozenset[str]] = frozenset()
-    own: Final = re.compile(rb"\n" + OWN_LINE)
+    own: Final = own_lines()
 
     def sniff(self, head: bytes) -> int:
         return sum(1 for _ in _SURE.finditer(head))

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Final
 
 from planner.core.logs.axis import Axis
-from planner.core.logs.envelope import PREFIX, wall_clock_s
+from planner.core.logs.envelope import wall_clock_s
 from planner.core.logs.formats import Handler, Rule
 from planner.core.logs.formats._ollama_start import BEGINS, READERS
 from planner.core.logs.formats.llama_server import FORMAT as LLAMA_SERVER
-from planner.core.logs.formats.llama_server import LlamaServer
+from planner.core.logs.formats.llama_server import LlamaServer, own_lines
 from planner.core.logs.log import Log
 from planner.core.logs.record import Notice, Task
 
@@ -257,7 +257,7 @@ class _Format:
     engine: Final = "ollama"
     wraps: Final = frozenset({LLAMA_SERVER.engine})
     # What else it and its child print says nothing that is wanted, but where the child's own format says otherwise.
-    own: Final = re.compile(rb"\n" + PREFIX + rb"(time=\d{4}-\d\d-\d\dT|\[GIN-debug\] |\[GIN\] )|" + LLAMA_SERVER.own.pattern)
+    own: Final = own_lines(rb"time=\d{4}-\d\d-\d\dT|\[GIN-debug\] |\[GIN\] ")
 
     def sniff(self, head: bytes) -> int:
         sure = sum(1 for _ in _SURE.finditer(head))
