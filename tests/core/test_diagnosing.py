@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from planner.core.diagnosing import Diagnosis, Given, Options, diagnose
 from planner.core.diagnosing.calls import UNKNOWN, read_calls
+from planner.core.diagnosing.collecting import collect
 from planner.core.diagnosing.comparing import compare
 from planner.core.diagnosing.findings import kinds
 from planner.core.diagnosing.report import diagnosis_json
@@ -430,6 +431,12 @@ def test_records_that_no_server_would_write_are_answered_with_numbers(tasks: lis
         assert answer[name] is None or 0 <= answer[name] <= 1
     if answer["breakdown"]:
         assert all(value >= 0 and math.isfinite(value) for value in answer["breakdown"].values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(HOSTILE, max_size=12))
+def test_whoever_was_in_flight_has_left_in_the_end(tasks: list[Task]) -> None:
+    assert collect(Records(tasks), long_prefill=5_000, calls=None).sweep.idle
 
 
 def test_more_tasks_take_no_more_memory_for_their_figures() -> None:

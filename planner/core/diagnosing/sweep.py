@@ -23,7 +23,7 @@ SAME_MOMENT_S: Final = 0.005
 LEAST_OVERLAP_S: Final = 0.001
 
 # What happens at one moment happens in this order.
-_PASS, _MARK, _LAST, _DEPART, _LAUNCH, _FIRST, _BEGIN, _DEPART_AT_ONCE = range(8)
+_PASS, _MARK, _LAST, _DEPART, _LAUNCH, _BEGIN, _FIRST, _DEPART_AT_ONCE = range(8)
 
 
 class Watcher(Protocol):
@@ -68,6 +68,11 @@ class Sweep:
     @property
     def two_or_more_s(self) -> float:
         return self._clocks.two
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is in flight, reads or generates at the moment the sweep has come to."""
+        return not (self.in_flight or self._reading or self._generating or self._reading_long or self._context)
 
     def add(self, task: Task) -> None:
         """A task with times, as soon as it has ended. Raises nothing; one without times is not for the sweep."""
