@@ -135,7 +135,8 @@ class Facts:
 
     llama-server and Ollama: `version`, `model`, `n_slots`, `n_ctx_slot`, `n_ctx`, `kv_unified`, `kv` (a list of caches: kind, cells,
     layers, streams, k_type, v_type, k_mib, v_mib), `kv_mib`, `recurrent_mib`, `compute_mib`, `output_mib`, `threads`, `layers_on_gpu`,
-    `layers`, `adapters`. Ollama beside them its own settings (`num_parallel`, `max_queue`, `context_length`, `kv_cache_type` …),
+    `layers`, `adapters`, `n_batch`, `n_ubatch`, `n_seq_max`, `flash_attn`, `cache_ram_mib`, `commit`, `n_layer`, and `first_clock_s`, what
+    the server's clock said at second 0. For every engine `also` names others whose lines stand in the same log. Ollama beside them its own settings (`num_parallel`, `max_queue`, `context_length`, `kv_cache_type` …),
     `n_batch`, `weights_mib`, `weights_cpu_mib`, `devices`, `model_loads`, `load_s`. vLLM: `version`, `model`, `device`,
     `kv_cache_tokens`, `max_concurrency`, `max_model_len`, `available_kv_gib`, `needed_kv_gib`, `weights_gib`, `num_blocks`,
     `block_size`, `max_num_batched_tokens`, `failure` (the word for a start that failed), and the non-default arguments it lists.
