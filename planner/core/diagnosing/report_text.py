@@ -5,6 +5,7 @@ from typing import Final
 
 from planner.core import units
 from planner.core.diagnosing.diagnosis import GROUPS, Comparison, Diagnosis, Finding, Group, GroupFigures, Spread
+from planner.core.diagnosing.told import nothing_found
 from planner.core.errors import one_line
 
 _CAUSES: Final = {
@@ -28,7 +29,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
             yield from _finding(number, finding)
     else:
         yield ""
-        yield _nothing(diagnosis)
+        yield nothing_found(diagnosis)
     yield from _section("Ruled out", [f"{each.hypothesis}: {each.evidence}" for each in diagnosis.ruled_out])
     yield from _section("What if", [each.text for each in diagnosis.what_if])
     yield from _purposes(diagnosis)
@@ -38,14 +39,6 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield ""
         yield f"These speeds in a plan: /?{diagnosis.query}"
     yield from _section("Notes", [remark.message for remark in diagnosis.warnings])
-
-
-def _nothing(diagnosis: Diagnosis) -> str:
-    if not diagnosis.finished and not diagnosis.in_flight_max:
-        return "No request was found in this log, so it does not say what was slow."
-    if diagnosis.busy_share is None:
-        return "Nothing was found that went wrong. Who slowed whom down cannot be seen in a log without times."
-    return "Nothing was found that slowed this server down."
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[str]:

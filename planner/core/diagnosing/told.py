@@ -1,0 +1,52 @@
+"""A diagnosis in two sentences: what made it slow, with its number, and what the server did meanwhile."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from planner.core import units
+from planner.core.diagnosing.diagnosis import Diagnosis, Severity
+
+# Where the first statement of a finding's evidence ends.
+_STATEMENT: Final = re.compile(r"; |\. |\.$")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`severity` is that of the first finding, None where there is none. `meanwhile` is "" where the log does not say it."""
+
+    severity: Severity | None
+    sentence: str
+    meanwhile: str
+
+
+def told(diagnosis: Diagnosis) -> Told:
+    """The first finding, or that there is none."""
+    first = next(iter(diagnosis.findings), None)
+    return Told(first.severity if first else None, _first(diagnosis) if first else nothing_found(diagnosis), _meanwhile(diagnosis))
+
+
+def nothing_found(diagnosis: Diagnosis) -> str:
+    """What a diagnosis without findings says: that nothing went wrong, or that the log cannot show it."""
+    if not diagnosis.finished and not diagnosis.in_flight_max:
+        return "No request was found in this log, so it does not say what was slow."
+    if diagnosis.busy_share is None:
+        return "Nothing was found that went wrong. Who slowed whom down cannot be seen in a log without times."
+    return "Nothing was found that slowed this server down."
+
+
+def _first(diagnosis: Diagnosis) -> str:
+    first, whole = diagnosis.findings[0], diagnosis.breakdown
+    if whole is not None and first.lost_s and whole.total_s:
+        share = units.percent(min(1.0, whole.share(first.lost_s)))
+        return f"{first.title}: {units.seconds(first.lost_s)}, {share} of what all turns took together."
+    return f"{first.title}: {_STATEMENT.split(first.evidence, maxsplit=1)[0]}."
+
+
+def _meanwhile(diagnosis: Diagnosis) -> str:
+    if diagnosis.busy_share is None or diagnosis.two_or_more_share is None:
+        return ""
+    return (
+        f"Meanwhile the server was busy {units.percent(diagnosis.busy_share)} of the time, with two or more tasks together "
+        f"{units.percent(diagnosis.two_or_more_share)} of it."
+    )
