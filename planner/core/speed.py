@@ -16,7 +16,7 @@ from planner.core.attention.stores import TokenStore
 from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
 from planner.core.plan import Figure, Percentiles, Remark, Speed, Workload
-from planner.core.spill import Bandwidth, Spill, ram_bandwidth, slowed
+from planner.core.spill import Spill, ram_bandwidth, slowed
 from planner.core.weights import Weights
 
 Family = Literal["llama", "vllm"]
@@ -157,22 +157,18 @@ def step_seconds(
     if rate is None:
         return None
     share = _share(DECODE, family(engine), kind, device_class(node.device))
-    memories = [Bandwidth(rate, rate, "")]
-    read = [(weights.active_bytes, cache_bytes_at_context)]
+    fixed, each, ram = weights.active_bytes, cache_bytes_at_context, ""
+    beside = slow_beside = one_beside = 0.0
     if spill:
-        cache = round(cache_bytes_at_context * spill.cache_share)
-        memories.append(ram_bandwidth(node, over_bus=spill.over_bus))
-        read = [(weights.active_bytes - spill.weights_bytes, cache_bytes_at_context - cache), (spill.weights_bytes, cache)]
-
-    def seconds(sequences: int, *, slow: bool) -> float:
-        return math.fsum(
-            (fixed + sequences * each) / (memory.low if slow else memory.high) for (fixed, each), memory in zip(read, memories, strict=True)
-        )
-
-    fastest = seconds(batch, slow=False) / share.high + OVERHEAD_SECONDS[0]
-    slowest = max(seconds(batch, slow=True), seconds(1, slow=True) * slowdown) / share.low + OVERHEAD_SECONDS[1]
-    (fixed, each), *beside = read
-    ram = "".join(f", and {units.size(w + batch * c)} from RAM at {memories[1].words}" for w, c in beside)
+        memory = ram_bandwidth(node, over_bus=spill.over_bus)
+        cache = round(each * spill.cache_share)
+        fixed, each = fixed - spill.weights_bytes, each - cache
+        read = spill.weights_bytes + batch * cache
+        beside, slow_beside, one_beside = read / memory.high, read / memory.low, (spill.weights_bytes + cache) / memory.low
+        ram = f", and {units.size(read)} from RAM at {memory.words}"
+    own = (fixed + batch * each) / rate
+    fastest = (own + beside) / share.high + OVERHEAD_SECONDS[0]
+    slowest = max(own + slow_beside, ((fixed + each) / rate + one_beside) * slowdown) / share.low + OVERHEAD_SECONDS[1]
     return _estimated(
         fastest,
         slowest,

@@ -82,7 +82,7 @@ class Vllm:
 
     def request_bytes(self, job: Job) -> int:
         """Pages one decoding request holds, each layer counted once (not once per rank that keeps a copy)."""
-        return layout_of(_whole_model(settle(job))).held_page_bytes(job.context_tokens)
+        return _request_bytes(settle(job), job.context_tokens)
 
     def reserved_bytes(self, job: Job, slots: int) -> int:
         """Blocks of the pool that the engine counts for `slots` requests, padding included."""
@@ -140,6 +140,11 @@ class Vllm:
 @lru_cache(maxsize=64)
 def _is_rwkv(shape: ModelShape) -> bool:
     return any(isinstance(store, StateStore) and store.kind == "rwkv" for store in shape.stores())
+
+
+@lru_cache(maxsize=1024)
+def _request_bytes(serving: Serving, tokens: int) -> int:
+    return layout_of(_whole_model(serving)).held_page_bytes(tokens)
 
 
 def _whole_model(serving: Serving) -> Serving:
