@@ -191,6 +191,21 @@ def test_everybody_gets_exactly_what_is_theirs(name: str, who: str, people: Peop
     assert seen == {method: wanted(name, method, who) for method in METHODS}
 
 
+@pytest.mark.parametrize(
+    "name", sorted(name for name, methods in EXPECTED.items() if "GET" in methods and (name in HIDDEN or RULES[name].personal))
+)
+def test_pages_have_nothing_inline_and_each_id_once(name: str, people: People, named: dict[str, dict[str, Any]]) -> None:
+    response = ask_for(people.client("owner"), name, "GET", named[name])
+    assert "unsafe" not in response["Content-Security-Policy"]
+    if response["Content-Type"].startswith("text/html"):
+        page = response.content.decode()
+        assert not re.search(r"<[^>]+\s(style|on[a-z]+)=|<style|<script(?![^>]*\ssrc=)", page)
+        ids = re.findall(r'\sid="([^"]+)"', page)
+        assert sorted(ids) == sorted(set(ids))
+        for attribute in ("for", "aria-labelledby", "aria-describedby", "data-copy", "list", "form"):
+            assert {word for text in re.findall(rf'\s{attribute}="([^"]+)"', page) for word in text.split()} <= set(ids), attribute
+
+
 @pytest.mark.parametrize("name", sorted(HIDDEN))
 @pytest.mark.parametrize("who", ["anonymous", "stranger"])
 def test_what_is_hidden_looks_like_what_is_not_there(name: str, who: str, people: People, named: dict[str, dict[str, Any]]) -> None:

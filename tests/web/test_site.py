@@ -112,6 +112,7 @@ def test_the_curve_falls_as_the_context_grows_and_has_its_table(client: Client) 
     "name",
     [
         "app.css",
+        "plans.css",
         "theme.js",
         "keep.js",
         "fields.js",
