@@ -144,6 +144,22 @@ def test_without_a_clock_of_its_own_the_one_around_it_counts() -> None:
     assert [mark.at_s for mark in task.marks] == [5.0, 6.0]
 
 
+CHOICES = [
+    ("LRU, t_last = -1", "lru", None),
+    ("lru, t_last = -1", "lru", None),
+    ("LCP similarity, f_sim_best = 0.989 (> 0.100 thold), f_keep = 0.990", "similarity", 0.989),
+    ("LCP similarity, sim_best = 1.000 (> 0.100 thold), f_keep = 0.112", "similarity", 1.0),
+    ("lcs similarity, lcs_len = 812, similarity = 0.540000", "similarity", 0.54),
+    ("id (3)", "id", None),
+]
+
+
+@pytest.mark.parametrize(("said", "choice", "similarity"), CHOICES, ids=lambda value: str(value)[:24])
+def test_how_the_slot_was_chosen_goes_with_the_request(said: str, choice: str, similarity: float | None) -> None:
+    task = only(BEGIN + LAUNCH.replace("LRU, t_last = -1", said) + SUMMARY + RELEASE)
+    assert (task.choice, task.similarity) == (choice, similarity)
+
+
 def test_minutes_have_no_bound() -> None:
     text = (
         BEGIN.replace("0.00.", "3517.00.").replace("0.01.", "3517.01.")

@@ -27,7 +27,7 @@ _SLOT: Final = re.compile(
     rb"|( {3,7}(?:total time|graphs reused) =)"  # 8
     rb"|stop processing: n_(?:tokens|past) = (\d{1,9}), truncated = (\d)"  # 9, 10
     rb"|(processing task)"  # 11
-    rb"|selected slot by (?:(?:lcs|LCP) similarity, (?:f_)?sim(?:_best|ilarity)? = (\d\.\d{1,6})|(\w{1,3})\b)"  # 12, 13
+    rb"|selected slot by (?:(?:lcs|LCP) similarity, (?:lcs_len = \d{1,9}, )?(?:f_)?sim(?:_best|ilarity)? = (\d\.\d{1,9})|(\w{1,3})\b)"  # 12, 13
     rb"|(?:(?:cached )?n_tokens = (\d{1,9}), memory_seq_rm|kv cache rm \[(\d{1,9}), end)"  # 14, 15
     rb"|new prompt, n_ctx_slot = \d{1,9}, n_keep = -?\d{1,9}, (?:task\.n_tokens|n_prompt_tokens) = (\d{1,9})"  # 16
     rb"|" + _DRAFTS +  # 17, 18
@@ -110,7 +110,7 @@ class SlotLines:
         """Most lines of a log tell of progress or say nothing: they are done with here, without a call; all others by `_read`."""
         find, rfind, put = block.find, block.rfind, passed.append
         running, clock, axis = self._tasks.running, self._clock, self._log.axis
-        said_minutes, minutes_s = b"", 0.0
+        said_minutes, minutes_s = b"none", 0.0
         self.turned = False
         for found in _SLOT.finditer(block, at, find(b"\n", limit) + 1 or len(block)):
             at = found.start()
@@ -130,7 +130,7 @@ class SlotLines:
             seconds = block[at - _STAMP_AT : at - _STAMP_END]
             micros = seconds.replace(b".", b"")
             minutes = block[start + clock.skip : at - _STAMP_AT - 1]
-            plain = len(micros) == 8 and micros.isdigit() and minutes.isdigit() and len(minutes) < 10
+            plain = len(micros) == 8 and micros.isdigit() and (minutes == said_minutes or (minutes.isdigit() and len(minutes) < 10))
             if task is None or not plain or which not in _TELLS or self._waiting is not None:
                 self._read(block, start, at, found)
                 if self.turned:

@@ -20,7 +20,7 @@ KNOWN: Final = (
     rb"|model loaded|listening|server is listening|starting the main loop|local path|using \d|security:|context checkpoints|idle slots"
     rb"|preserve_reasoning|thinking|[Cc]hat format|conv_id|all results received|all tasks already|clearing cache|no slot is available"
     rb"|speculative|--cache-idle|reasoning budget|posting NEXT|decoding, decline|n_batch \(effective|http: |Context size has been exceeded"
-    rb"|chat template|(?:done )?request: |loading model|cleaning up|operator\(\): "
+    rb"|chat template|(?:done )?request: |loading model|stopping wait for next|ref: |got exception|failed to launch slot|operator\(\): "
 )
 HEADER: Final = rb"srv {1,14}[\w()]{1,16}: {1,2}"
 
