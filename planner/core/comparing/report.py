@@ -48,7 +48,7 @@ def option_json(option: Option) -> dict[str, Any]:
         "free_bytes": option.free_bytes,
         "slot_width": option.slot_width,
         "price": option.price,
-        "unit_price": _price(unit) if unit else None,
+        "unit_price": price_json(unit) if unit else None,
         "owned": option.owned,
         "watts": option.watts,
         "estimate": option.estimate,
@@ -58,7 +58,7 @@ def option_json(option: Option) -> dict[str, Any]:
     }
 
 
-def _price(price: Price) -> dict[str, Any]:
+def price_json(price: Price) -> dict[str, Any]:
     return {
         "amount": price.amount,
         "currency": price.currency,
