@@ -166,6 +166,8 @@ class Permissions:
         if rule and (rule.find or rule.personal or rule.accounts):
             add_never_cache_headers(response)
             patch_cache_control(response, private=True)
+        elif settings.SESSION_COOKIE_NAME in request.COOKIES:
+            patch_cache_control(response, private=True)  # the head of the page has the reader's name
         return response
 
     def process_view(self, request: HttpRequest, view: object, args: object, named: dict[str, str]) -> HttpResponseBase | None:  # noqa: ARG002 (Django's)

@@ -26,4 +26,8 @@ def single_person(get_response: GetResponse) -> GetResponse:
 
 
 def the_person() -> User:
+    """The one account there is, so that plans stay where a site was open before; one of its own where there are none or several."""
+    people = list(User.objects.order_by("pk")[:2])
+    if len(people) == 1:
+        return people[0]
     return User.objects.get_or_create(email=ADDRESS, defaults={"username": "you", "password": "!"})[0]

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.conf import Settings
@@ -330,6 +330,18 @@ def test_one_persons_machine_asks_for_no_log_in_and_keeps_plans(client: Client, 
     assert client.get(reverse("plans")).status_code == 200
     assert "without a log-in" in text_of(client.get(reverse("account")))
     assert User.objects.count() == 1
+
+
+def test_a_site_that_becomes_one_persons_keeps_their_plans(client: Client, db: None, settings: Settings, text_of: TextOf) -> None:
+    client.post(SIGNUP, NEW)
+    client.post(reverse("plan-new"), {"inputs": urlencode(INPUTS), "title": "From before"})
+    settings.SITE_MODE = "single"
+    assert "From before" in text_of(Client().get(reverse("plans")))
+
+
+def test_a_page_with_somebodys_name_is_in_no_shared_cache(people: People) -> None:
+    assert "private" in people.client("reader").get("/glossary/")["Cache-Control"]
+    assert "Cache-Control" not in Client().get("/glossary/")
 
 
 @pytest.mark.parametrize(

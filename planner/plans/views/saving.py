@@ -68,7 +68,7 @@ def edit(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
     if outcome.answer is None:
         return HttpResponseRedirect(address(reverse("planner"), inputs, **{SAVED: f"{plan_id}.{base}"}))
     told = list(saving.changes(version, replace(saving.content_of(version), inputs=inputs), record(outcome.answer)))
-    return _form(request, SaveForm(initial=initial_of(version)), inputs, outcome.answer, base=base, told=told)
+    return _form(request, SaveForm(initial=initial_of(version)), inputs, outcome.answer, plan=plan, base=base, told=told)
 
 
 def _save_version(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
@@ -77,13 +77,13 @@ def _save_version(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResp
     base = _base(plan, request.POST.get("base", ""))
     form = SaveForm(request.POST)
     if not form.is_valid() or answer is None:
-        return _form(request, form, inputs, answer, base=base, status=400)
+        return _form(request, form, inputs, answer, plan=plan, base=base, status=400)
     content, made = _content(form, inputs), record(answer)
     try:
         version = saving.save_version(plan, request.user, content, made, base=base)
     except InputError as refused:
         form.add_error("title", str(refused))
-        return _form(request, form, inputs, answer, base=base, status=400)
+        return _form(request, form, inputs, answer, plan=plan, base=base, status=400)
     except saving.Conflict as conflict:
         return _conflict(request, conflict, content, made)
     messages.success(request, f"Saved as version {version.number}.")
@@ -114,11 +114,11 @@ def _form(
     inputs: Mapping[str, str],
     answer: Answer | None,
     *,
+    plan: SavedPlan | None = None,
     base: int = 0,
     told: Sequence[str] = (),
     status: int = 200,
 ) -> HttpResponse:
-    plan = getattr(request, "access", None) and request.access.subject  # type: ignore[union-attr]
     context: dict[str, Any] = {
         "nav": "plans",
         "form": form,
