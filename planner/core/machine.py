@@ -1,6 +1,6 @@
 """The machine of a request: devices from the catalogue, memory typed by hand, or a CPU with its RAM."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from planner.core import catalog, units
@@ -26,29 +26,42 @@ def machine(request: PlanRequest) -> Node:
 
 def _machine(request: PlanRequest) -> Node:
     reserved = request.reserved_memory or 0
+    rate = request.ram_bandwidth * 1e9 if request.ram_bandwidth else None
     if request.device:
-        return _named(request.device, request.count, request.gpu_memory, request.ram, reserved)
+        return _named(request.device, request.count, request.gpu_memory, _Main(request.ram, rate, reserved))
     if request.gpu_memory:
-        return Node((catalog.custom_device(request.gpu_memory),) * request.count, request.ram, reserved_bytes=reserved)
+        return Node((catalog.custom_device(request.gpu_memory),) * request.count, request.ram, rate, reserved)
     if request.ram:
-        return Node((catalog.cpu_device(request.ram),), request.ram, reserved_bytes=reserved)
+        return Node((catalog.cpu_device(request.ram, bandwidth_bytes_per_s=rate),), request.ram, rate, reserved)
     raise InputError("Say what it runs on: a device from the catalogue, GPU memory, or RAM for a machine without a GPU.", field="device")
+
+
+@dataclass(frozen=True, slots=True)
+class _Main:
+    """Main memory as the request has it, and what of the machine is left to others."""
+
+    ram_bytes: int | None
+    bandwidth_bytes_per_s: float | None
+    reserved_bytes: int
 
 
 # Many rows of a table are about one machine.
 @lru_cache(maxsize=1024)
-def _named(text: str, count: int, gpu_memory: int | None, ram: int | None, reserved: int) -> Node:
+def _named(text: str, count: int, gpu_memory: int | None, main: _Main) -> Node:
     kinds = [(catalog.device(slug), number) for slug, number in catalog.parse_machines(text)]
     platforms = [(device, number) for device, number in kinds if not device.is_gpu]
     cards = _cards(text, count, gpu_memory, [(device, number) for device, number in kinds if device.is_gpu])
     if len(platforms) > 1 or any(number > 1 for _, number in platforms):
         raise InputError("A machine has one CPU platform here: name it once, its figures are for a socket.", field="device")
     platform = platforms[0][0] if platforms else None
+    rate = main.bandwidth_bytes_per_s or (platform.bandwidth_bytes_per_s if platform else None)
     if cards:
-        return Node(cards, ram, platform.bandwidth_bytes_per_s if platform else None, reserved)
-    if platform is None or ram is None:
+        return Node(cards, main.ram_bytes, rate, main.reserved_bytes)
+    if platform is None or main.ram_bytes is None:
         raise InputError(f"{platform.name if platform else text} is a CPU: say how much RAM the machine has.", field="ram")
-    return Node((catalog.cpu_device(ram, platform=platform),), ram, platform.bandwidth_bytes_per_s, reserved)
+    return Node(
+        (catalog.cpu_device(main.ram_bytes, platform=platform, bandwidth_bytes_per_s=rate),), main.ram_bytes, rate, main.reserved_bytes
+    )
 
 
 def _cards(text: str, count: int, gpu_memory: int | None, kinds: list[tuple[Device, int]]) -> tuple[Device, ...]:

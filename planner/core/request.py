@@ -41,6 +41,8 @@ Count = Annotated[int, NUMBER]
 Seconds = Annotated[float, NUMBER, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Duration = Annotated[Seconds, Field(ge=MIN_SECONDS)]
 Rate = Annotated[float, NUMBER, Field(ge=0.001, le=1e9, allow_inf_nan=False)]
+# 10^9 bytes/s, of main memory: from a single channel to twelve of the fastest on two sockets.
+Bandwidth = Annotated[float, NUMBER, Field(ge=1, le=20_000, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
@@ -62,6 +64,7 @@ class PlanRequest(BaseModel):
     count: Annotated[Count, Field(ge=1, le=64)] = 1
     gpu_memory: Bytes | None = None
     ram: Bytes | None = None
+    ram_bandwidth: Bandwidth | None = None
     reserved_memory: Bytes | None = None
 
     context: Tokens = 8192

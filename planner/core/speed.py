@@ -405,7 +405,7 @@ def remarks(
     if rates.decode_rate is None:
         why = f"the memory bandwidth of {node.device.name} is not known"
         if not node.has_gpu:
-            why += " (name its platform as the device, for example cpu-ddr5-2ch-5600)"
+            why += " (name its platform as the device, for example cpu-ddr5-2ch-5600, or give the bandwidth of its RAM)"
         said.append(Remark("decode_rate_unknown", f"How fast tokens are generated cannot be estimated: {why}. {measure}", "decode_rate"))
     if rates.prefill_rate is None:
         why = f"no compute rate of {node.device.name} is known" if active_parameters else "the number of parameters is not known"

@@ -62,7 +62,7 @@ def ram_bandwidth(node: Node, *, over_bus: bool = False) -> Bandwidth:
 
 def _main_memory(node: Node) -> Bandwidth:
     if node.ram_bandwidth_bytes_per_s:
-        return Bandwidth(node.ram_bandwidth_bytes_per_s, node.ram_bandwidth_bytes_per_s, "the peak of the platform you named")
+        return Bandwidth(node.ram_bandwidth_bytes_per_s, node.ram_bandwidth_bytes_per_s, "that of the main memory you named")
     slow, fast = (catalog.device(slug) for slug in _USUAL.get(node.device.device_class, _DESKTOPS))
     return Bandwidth(
         slow.bandwidth_bytes_per_s or 0.0,

@@ -163,6 +163,7 @@ GROUPS: Final = (
         (
             Input("gpu_memory", "Memory of one GPU", "e.g. 24564MiB", hint="Alone, or over the device’s.", width="half", understood=echo.gpu_memory),
             Input("ram", "Main memory", "e.g. 32GiB", hint="Alone: no GPU.", width="half", understood=echo.ram),
+            Input("ram_bandwidth", "Its bandwidth", "e.g. 60", unit="GB/s", hint="Of the main memory.", numeric=True, width="half"),
             Input("reserved_memory", "Left to others", "e.g. 1.3GiB", hint="Of the first card: a desktop.", width="half", understood=echo.reserved_memory),
             Input("weights_size", "Weights", "e.g. 16.4GB", hint="The size of the files.", width="half", understood=echo.weights_size),
             Input("bytes_per_token", "Cache per token", unit="B", hint="For a model nobody knows yet.", numeric=True, width="half"),

@@ -306,6 +306,15 @@ def test_offers_of_the_price_list_are_machines() -> None:
     assert {reason for row in rows for name, reason in row.unknown if name == "decode_rate"}
 
 
+def test_an_offer_with_a_bandwidth_has_speeds_and_is_planned_alike() -> None:
+    prices = parse_prices("device,price,per,ram,bandwidth\nhost-16,59,month,64GB,45\n")
+    rows = compare(read_request({"model": QWEN}), source(QWEN), Scope(devices=("host-16",)), prices=prices)
+    assert {dict(row.changes)["ram_bandwidth"] for row in rows} == {45}
+    for option in rows:
+        assert option.decode_rate is not None
+        planned(option, QWEN, read_request({"model": QWEN}))
+
+
 def test_an_engine_that_was_chosen_is_tried_everywhere_and_its_refusals_are_rows() -> None:
     rows = compare(
         read_request({"model": QWEN, "engine": "vllm"}),

@@ -349,3 +349,22 @@ def test_warm_histories_are_those_of_the_pool_or_of_the_slots_and_the_saved_prom
     assert saved.fit.warm_conversations == 2 + 7
     assert plan(device="rtx-4090", slots=2, engine_args="--cache-ram 0").fit.warm_conversations == 2
     assert plan(device="rtx-4090", slots=2, engine_args="--cache-ram -1").fit.warm_conversations is None
+
+
+# (inputs, bandwidth of main memory in GB/s)
+MAIN_MEMORY = [
+    ({"ram": "32GiB", "ram_bandwidth": "60"}, 60),
+    ({"ram": "64GiB", "device": "cpu-ddr5-2ch-5600"}, 89.6),
+    ({"ram": "64GiB", "device": "cpu-ddr5-2ch-5600", "ram_bandwidth": 72.5}, 72.5),  # measured, against the platform's peak
+    ({"device": "rtx-4090", "ram": "64GiB", "ram_bandwidth": 80}, 80),
+    ({"gpu_memory": "24GiB", "ram": "64GiB", "ram_bandwidth": 80}, 80),
+    ({"ram": "32GiB"}, None),
+]
+
+
+@pytest.mark.parametrize(("inputs", "gb_s"), MAIN_MEMORY)
+def test_the_bandwidth_of_main_memory_is_that_given_before_its_platforms(inputs: dict[str, object], gb_s: float | None) -> None:
+    node = machine(read_request(inputs))
+    assert node.ram_bandwidth_bytes_per_s == (None if gb_s is None else pytest.approx(gb_s * 1e9))
+    if not node.has_gpu:
+        assert node.device.bandwidth_bytes_per_s == node.ram_bandwidth_bytes_per_s

@@ -164,8 +164,8 @@ def custom_device(memory_bytes: int) -> Device:
     )
 
 
-def cpu_device(ram_bytes: int, *, platform: Device | None = None) -> Device:
-    """A machine without a GPU: its main memory, and the bandwidth of its CPU `platform` where that is known."""
+def cpu_device(ram_bytes: int, *, platform: Device | None = None, bandwidth_bytes_per_s: float | None = None) -> Device:
+    """A machine without a GPU: its main memory, and the bandwidth given, else that of its CPU `platform` where it is known."""
     return Device(
         slug=platform.slug if platform else "cpu",
         name=platform.name if platform else f"CPU with {units.size(ram_bytes)}",
@@ -173,7 +173,7 @@ def cpu_device(ram_bytes: int, *, platform: Device | None = None) -> Device:
         device_class="cpu",
         memory_bytes=ram_bytes,
         memory_grade="user",
-        bandwidth_bytes_per_s=platform.bandwidth_bytes_per_s if platform else None,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s or (platform.bandwidth_bytes_per_s if platform else None),
         source=platform.source if platform else "as entered",
         checked=platform.checked if platform else "",
     )

@@ -127,6 +127,10 @@ def _owned(scope: Scope, prices: Prices) -> Machine:
     )
 
 
+def _bandwidth(offer: Offer) -> tuple[tuple[str, Any], ...]:
+    return (("ram_bandwidth", offer.bandwidth_bytes_per_s / 1e9),) if offer.bandwidth_bytes_per_s else ()
+
+
 def _offers(request: PlanRequest, scope: Scope, prices: Prices) -> Iterator[Machine]:
     """The price book's own machines, else virtual servers of common sizes."""
     offers = prices.offers
@@ -142,9 +146,9 @@ def _offers(request: PlanRequest, scope: Scope, prices: Prices) -> Iterator[Mach
             name=f"{offer.name} ({cores}{units.size(offer.ram_bytes)})"
             if prices.offers
             else f"Virtual server, {units.size(offer.ram_bytes)}",
-            device=catalog.cpu_device(offer.ram_bytes),
+            device=catalog.cpu_device(offer.ram_bytes, bandwidth_bytes_per_s=offer.bandwidth_bytes_per_s),
             count=1,
-            changes=(("device", None), ("count", 1), ("ram", offer.ram_bytes)),
+            changes=(("device", None), ("count", 1), ("ram", offer.ram_bytes), *_bandwidth(offer)),
             owned=0,
             unit_price=unit,
             price=_to_buy(unit, 1),

@@ -29,6 +29,7 @@ OPTIONS: Final = (
     ("--count", "N", "how many of them (1)"),
     ("--gpu-memory", "SIZE", "memory of one GPU: 24GiB, 24564MiB, 24GB; a bare number is bytes"),
     ("--ram", "SIZE", "main memory; alone: a machine without a GPU"),
+    ("--ram-bandwidth", "GB_S", "bandwidth of the main memory in GB/s, where no platform is named that has it"),
     ("--reserved-memory", "SIZE", "left to the desktop and other programs on the first GPU (without one: of the RAM)"),
     ("--context", "TOKENS", "context of one conversation (8192)"),
     ("--users", "N", "people who use it (20)"),
