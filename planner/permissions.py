@@ -92,6 +92,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "accuracy": _public("GET"),
     "config": _public("POST"),
     "curve": _public("GET"),
+    "diagnose": _public("GET", "POST"),
     "archive": _public("GET"),
     "file": _public("GET"),
     "glossary": _public("GET"),

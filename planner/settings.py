@@ -156,7 +156,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 # Files are read from disk, and each page says how large its own may be; what is larger than any of them is not even received.
-MAX_BODY_BYTES = 64 * 2**20
+# A log to diagnose is the largest.
+DIAGNOSE_MAX_BYTES = env_count("DIAGNOSE_MAX_MIB", 64) * 2**20
+MAX_BODY_BYTES = max(64 * 2**20, DIAGNOSE_MAX_BYTES)
 
 SECURE_CSP = {
     "default-src": ["'self'"],

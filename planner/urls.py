@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from planner.operations import probes
-from planner.web.views import accuracy, config, curve, files, glossary, guide, planner, review, simulate, startup
+from planner.web.views import accuracy, config, curve, diagnose, files, glossary, guide, planner, review, simulate, startup
 
 handler500 = "planner.operations.outage.failed"
 
@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accuracy/", accuracy.accuracy, name="accuracy"),
     path("config/", config.config, name="config"),
     path("curve/", curve.curve, name="curve"),
+    path("diagnose/", diagnose.diagnose, name="diagnose"),
     path("files.zip", files.archive, name="archive"),
     path("files/<path:path>", files.file, name="file"),
     path("glossary/", glossary.glossary, name="glossary"),

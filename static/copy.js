@@ -21,4 +21,5 @@
 
   show(document);
   document.addEventListener("htmx:afterSettle", () => show(document));
+  document.addEventListener("charts", (event) => show(event.detail));
 })();

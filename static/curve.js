@@ -1,7 +1,8 @@
 // The charts that plotly draws: its library is loaded when one is there, and their colours are the theme's.
+// With data-lazy one is drawn when it comes into view.
 (() => {
   const source = document.currentScript.dataset.plotly;
-  let library;
+  let library = globalThis.Plotly && Promise.resolve(); // a page that was saved as one file has it in itself
 
   function load() {
     library ??= new Promise((resolve, reject) => {
@@ -42,8 +43,23 @@
     globalThis.Plotly.react(element, data, layout, { responsive: true, displayModeBar: false });
   }
 
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        draw(target);
+      }
+    },
+    { rootMargin: "400px" },
+  );
+
   function drawAll(root = document) {
-    for (const element of root.querySelectorAll?.("[data-chart]") ?? []) draw(element);
+    for (const element of root.querySelectorAll?.("[data-chart]") ?? []) {
+      if ("lazy" in element.dataset && !element.data) seen.observe(element);
+      else draw(element);
+    }
+    for (const buttons of root.querySelectorAll?.("[data-zoom][hidden]") ?? []) buttons.hidden = false;
   }
 
   drawAll();

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
 # Drawn in the page's own colours: curve.js puts the theme's in place of these names.
@@ -83,6 +84,106 @@ def felt_by_option(title: str, values: Sequence[float], curves: Sequence[Curve],
     figure.update_xaxes(type="log" if steep else "linear", tickangle=0, **ticks, **_AXIS)
     figure.update_xaxes(title=title, row=len(curves), col=1)
     return _drawn(figure, height=200 * len(curves))
+
+
+StrokeKind = Literal["waits", "prompt", "answer", "stalled"]
+# Each kind by its thickness and lightness too, so that no colour is needed to tell them apart: what it is called, colour, px.
+_STROKES: Final[dict[StrokeKind, tuple[str, str, int]]] = {
+    "waits": ("waits for its first pass", "var(--muted)", 3),
+    "prompt": ("prompt is read", "var(--overhead)", 15),
+    "answer": ("answer is written", "var(--cache)", 15),
+    "stalled": ("stands still", "var(--does_not_fit)", 5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A stretch of a task in its slot, in the unit of the axis, and what is said when somebody points at it."""
+
+    kind: StrokeKind
+    slot: int
+    start: float
+    end: float
+    said: str
+
+
+def slots_over_time(strokes: Sequence[Stroke], *, unit: str) -> dict[str, Any]:
+    """The figure of what each slot did when: one line for each kind of stroke, broken between them, so that thousands are drawn at once."""
+    figure = go.Figure(layout={"template": "none"})
+    for kind, (name, color, width) in _STROKES.items():
+        drawn = [stroke for stroke in strokes if stroke.kind == kind]
+        figure.add_scatter(
+            x=[at for stroke in drawn for at in (stroke.start, stroke.end, None)],
+            y=[slot for stroke in drawn for slot in (stroke.slot, stroke.slot, None)],
+            text=[said for stroke in drawn for said in (stroke.said, stroke.said, None)],
+            mode="lines", name=name, line={"color": color, "width": width, "simplify": False}, hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+    slots = sorted({stroke.slot for stroke in strokes})
+    figure.update_xaxes(title=f"{unit} since the log began", **(_AXIS | {"fixedrange": False}))
+    figure.update_yaxes(title="slot", tickvals=slots, range=[max(slots) + 0.6, min(slots) - 0.6], **_AXIS)
+    drawn_figure = _drawn(figure, height=120 + 30 * len(slots))
+    drawn_figure["layout"] |= {"showlegend": True, "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}, "dragmode": "zoom"}
+    drawn_figure["layout"]["margin"] |= {"t": 40}
+    return drawn_figure
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One column of a distribution: what it is called, what stands under it, and how many cases lie in it."""
+
+    name: str
+    tick: str
+    count: int
+
+
+def distribution(bins: Sequence[Bin], *, title: str) -> dict[str, Any]:
+    """The figure of how many cases lie in each bin, in the order of the bins."""
+    figure = go.Figure(layout={"template": "none"})
+    names = [each.name for each in bins]
+    figure.add_bar(x=names, y=[each.count for each in bins], marker={"color": _LINE}, hovertemplate="%{x}: %{y:,}<extra></extra>")
+    every = max(1, -(-len(bins) // 6))
+    ticks = {"tickvals": names[::every], "ticktext": [each.tick for each in bins[::every]]}
+    figure.update_xaxes(title=title, type="category", tickangle=0, **ticks, **_AXIS)
+    figure.update_yaxes(title="tasks", rangemode="tozero", **_AXIS)
+    return _drawn(figure, height=240)
+
+
+def rates_beside(rates: Sequence[tuple[str, float, str]]) -> dict[str, Any]:
+    """The figure of a stream's tokens per second in each situation: its name, the rate, and the rate as it is written."""
+    figure = go.Figure(layout={"template": "none"})
+    figure.add_bar(
+        y=[name for name, _, _ in rates], x=[rate for _, rate, _ in rates], text=[shown for _, _, shown in rates], orientation="h",
+        textposition="outside", cliponaxis=False, marker={"color": _LINE}, hovertemplate="%{y}: %{text}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title="tokens per second of one stream", rangemode="tozero", **_AXIS)
+    figure.update_yaxes(autorange="reversed", automargin=True, **_AXIS)
+    drawn = _drawn(figure, height=80 + 40 * len(rates))
+    drawn["layout"]["margin"] |= {"r": 96}
+    return drawn
+
+
+def in_flight_over_time(times: Sequence[float], mean: Sequence[float], most: Sequence[int], *, unit: str) -> dict[str, Any]:
+    """The figure of tasks in flight over time: on average and at most in each bin."""
+    figure = go.Figure(layout={"template": "none"})
+    figure.add_scatter(
+        x=list(times), y=list(most), mode="lines", name="at most", line={"color": "var(--overhead)", "width": 1, "shape": "hv"},
+        hovertemplate="at most %{y:,}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=list(times), y=list(mean), mode="lines", name="on average", line={"color": _LINE, "width": 2, "shape": "hv"}, fill="tozeroy",
+        hovertemplate="on average %{y:.2f}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(title=f"{unit} since the log began", **(_AXIS | {"fixedrange": False}))
+    figure.update_yaxes(title="in flight", rangemode="tozero", **_AXIS)
+    drawn = _drawn(figure, height=240)
+    drawn["layout"] |= {"showlegend": True, "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}, "hovermode": "x unified"}
+    drawn["layout"]["margin"] |= {"t": 36}
+    return drawn
+
+
+def library() -> str:
+    """plotly's own script, for a page that must not ask anybody for it."""
+    return str(get_plotlyjs())
 
 
 def _drawn(figure: go.Figure, *, height: int) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The page and the report of a diagnosis."""

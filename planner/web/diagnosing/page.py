@@ -1,0 +1,265 @@
+"""What the page and the report of a diagnosis show, put together from it."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from planner.core import units
+from planner.core.diagnosing.diagnosis import (
+    GROUPS,
+    Breakdown,
+    Cause,
+    Compared,
+    Diagnosis,
+    Finding,
+    GroupFigures,
+    Purpose,
+    Rates,
+    Severity,
+    Spread,
+    WhatIf,
+)
+from planner.core.diagnosing.told import told
+from planner.core.engines import engines
+from planner.core.errors import one_line
+from planner.core.logs.redacted import redacted
+from planner.core.plan import Grade
+from planner.web.carried import Carried
+from planner.web.diagnosing.pictures import pictures
+from planner.web.figures import GRADES, Asked
+
+# What picks icon and colour, and the word that says the same.
+_STATES: Final[Mapping[Severity | None, tuple[str, str]]] = {
+    "high": ("does_not_fit", "Matters much"),
+    "medium": ("tight", "Matters"),
+    "low": ("note", "Matters little"),
+    None: ("fits", "Nothing found"),
+}
+_CAUSES: Final[Mapping[Cause, str]] = {
+    "other_adapter": "Another adapter",
+    "same_adapter": "Another prompt before it",
+    "slots_full": "A free slot",
+    "nothing": "Nothing that ran",
+}
+_CHANGES: Final[Mapping[str, str]] = {
+    "shorter_histories": "Shorter histories",
+    "captions_instead_of_images": "Captions instead of images",
+    "more_slots": "More slots",
+    "smaller_batch": "Smaller passes",
+}
+_UNKNOWN: Final = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A finding as it is shown: `state` picks icon and colour, `word` says how much it matters. Its files have ids of their own."""
+
+    number: int
+    finding: Finding
+    state: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of the bar of all processing seconds, `x` and `width` in percent of it."""
+
+    kind: str
+    name: str
+    seconds: float
+    share: float
+    x: float
+    width: float
+    why: str
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table, its cells as they are shown."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+def shown(diagnosis: Diagnosis, *, plan: Carried | None = None, shared: bool = False) -> dict[str, Any]:
+    """The context of diagnose/_answer.html.
+
+    `plan` is the one to carry the speeds into. What is `shared` has no words in it that came with the log or the calls.
+    """
+    said = told(diagnosis)
+    state, word = _STATES[said.severity]
+    if said.severity is None and (not diagnosis.finished or diagnosis.busy_share is None):
+        state = "note"
+    return {
+        "diagnosis": diagnosis,
+        "told": said,
+        "state": state,
+        "word": word,
+        "server": _server(diagnosis, shared=shared),
+        "readouts": tuple(_readouts(diagnosis)),
+        "findings": [Shown(number, each, *_STATES[each.severity]) for number, each in enumerate(diagnosis.findings, 1)],
+        "parts": tuple(_parts(diagnosis.breakdown)) if diagnosis.breakdown else (),
+        "rates": tuple(_rates(diagnosis.rates)),
+        "felt": tuple(_felt(diagnosis)),
+        "waits": tuple(_waits(diagnosis)),
+        "purposes": tuple(_purpose(each, shared=shared) for each in diagnosis.purposes),
+        "pictures": pictures(diagnosis),
+        "compared": tuple(_compared(row) for row in diagnosis.comparison.rows) if diagnosis.comparison else (),
+        "changed": [_words(text, shared=shared) for text in diagnosis.comparison.changed] if diagnosis.comparison else [],
+        "what_if": tuple(_what_if(each) for each in diagnosis.what_if),
+        "warnings": diagnosis.warnings,
+        "unparsed": diagnosis.counts.unparsed_examples,
+        "plan_address": _plan_address(diagnosis, plan),
+        "grades": list(GRADES.items()),
+    }
+
+
+def _words(text: str, *, shared: bool) -> str:
+    """Words that came from outside: on the page of who brought them as they are, in what is shared without names of files and people."""
+    return redacted(text.encode()) or "(hidden)" if shared else one_line(text)[:160]
+
+
+def _server(diagnosis: Diagnosis, *, shared: bool) -> str:
+    """`llama-server b11434, 854 tasks over 24 h`."""
+    facts = diagnosis.facts
+    title = engines()[facts.engine].title if facts.engine in engines() else facts.engine
+    version = facts.values.get("version")
+    named = f"{title} {_words(str(version), shared=shared)[:40]}" if version else title
+    span = f" over {units.seconds(diagnosis.span_s)}" if diagnosis.span_s else ""
+    return f"{named}, {units.counted(diagnosis.tasks, 'task')}{span}"
+
+
+def _readouts(diagnosis: Diagnosis) -> Iterator[Asked]:
+    source = f"From the log's own lines: {diagnosis.counts.lines:,} of them, {diagnosis.counts.unparsed_lines:,} not understood."
+    counts = (
+        f"{diagnosis.finished:,} finished, {diagnosis.cancelled:,} cancelled, {diagnosis.refused:,} refused; "
+        f"{diagnosis.prompt_tokens:,} prompt tokens ({diagnosis.cached_tokens:,} of them cached), {diagnosis.output_tokens:,} answer tokens."
+    )
+    grade: Grade = "measured"
+    yield Asked("tasks", "tasks", f"{diagnosis.tasks:,}", grade, counts, source)
+    if diagnosis.busy_share is not None:
+        formula = "The share of the log’s time in which at least one task had a slot."
+        yield Asked("busy", "of the time busy", units.percent(diagnosis.busy_share), grade, formula, source)
+    if diagnosis.two_or_more_share is not None:
+        formula = "The share of the log’s time in which two or more tasks had a slot. Where it is small, more or faster cards help little."
+        yield Asked("together", "two or more at once", units.percent(diagnosis.two_or_more_share), grade, formula, source)
+    if diagnosis.ttft is not None:
+        begins = "From sending the request" if diagnosis.ttft_from == "sending" else "From getting a slot"
+        formula = f"{begins} to the first token; 95 % of {diagnosis.ttft.count:,} do not exceed it."
+        if diagnosis.ttft_from == "launch":
+            formula += " How long a request waited for its slot is not in a log: give the application’s own calls."
+        yield Asked("felt-ttft", "to the first token, p95", units.seconds(diagnosis.ttft.p95), grade, formula, source)
+    if diagnosis.itl is not None:
+        formula = f"The longest of {diagnosis.itl.count:,} gaps between two tokens of an answer, as far as progress lines show them."
+        yield Asked("felt-gap", "longest gap in an answer", units.gap(diagnosis.itl.max), grade, formula, source)
+    if diagnosis.prompt_cache.hit_rate is not None:
+        formula = "The share of all prompt tokens that were found in the cache and not computed again."
+        yield Asked("hits", "of prompts from the cache", units.percent(diagnosis.prompt_cache.hit_rate), grade, formula, source)
+
+
+def _parts(whole: Breakdown) -> Iterator[Part]:
+    each = (
+        ("cache", "Own answer", whole.own_generation_s, "What the answers would have taken with nothing else running, by the fitted speed."),
+        ("weights", "Own prompt", whole.own_prefill_s, "What reading the prompts would have taken with nothing else running, likewise."),
+        ("overhead", "Contention", whole.contention_s, "What others in the same passes added: more sequences, and above all their prompts."),
+        ("reserved", "Waiting", whole.waiting_s, "Between the slot and the first pass. A wait for a free slot comes before and is not in a log."),
+    )  # fmt: skip
+    x = 0.0
+    for kind, name, seconds, why in each:
+        share = whole.share(seconds)
+        yield Part(kind, name, seconds, share, round(x, 2), round(100 * share, 2), why)
+        x += 100 * share
+
+
+def _rates(rates: Rates) -> Iterator[Row]:
+    """Speeds of a single stream, and of prompts by how many tokens a pass took."""
+    known = "given" if rates.given else "fitted to this log" if rates.cost else "with whatever ran beside, at best"
+    for name, value in (("Prefill", rates.prefill), ("Decode", rates.decode)):
+        yield Row(name, (f"{units.significant(value)} tokens/s" if value else _UNKNOWN, known if value else "too little in this log"))
+    for each in rates.by_batch:
+        span = f"{each.low:,}" if each.low == each.high else f"{each.low:,} to {each.high:,}"
+        note = f"with whatever ran beside; {each.count:,} measured"
+        yield Row(f"Prefill, {span} tokens a pass", (f"{units.significant(each.rate)} tokens/s", note))
+
+
+def _felt(diagnosis: Diagnosis) -> Iterator[Row]:
+    for name, spread, show in (
+        ("Time to first token", diagnosis.ttft, units.seconds),
+        ("Between two tokens", diagnosis.itl, units.gap),
+        ("Wait for the first pass", diagnosis.wait, units.seconds),
+    ):
+        cells = (spread.p50, spread.p90, spread.p95, spread.max) if spread else ()
+        yield Row(name, (*(show(cell) for cell in cells), f"{spread.count:,}") if spread else ())
+
+
+def _waits(diagnosis: Diagnosis) -> Iterator[Row]:
+    for each in diagnosis.waits:
+        if each.count:
+            known = "inferred from who ran meanwhile" if each.inferred else "nothing else ran"
+            yield Row(_CAUSES[each.cause], (f"{each.count:,}", _seconds(each.total_s), _seconds(each.max_s), known))
+
+
+def _purpose(purpose: Purpose, *, shared: bool) -> Row:
+    cells = (
+        f"{purpose.calls:,}",
+        f"{purpose.tasks:,}",
+        _seconds(_of(purpose.ttft, "p50")),
+        _seconds(_of(purpose.ttft, "p95")),
+        _seconds(_of(purpose.queue, "p95")),
+        _seconds(_of(purpose.gate, "p95")),
+        _seconds(_of(purpose.duration, "p50")),
+    )
+    return Row(_words(purpose.name, shared=shared), cells)
+
+
+def _compared(row: Compared) -> Row:
+    pairs = (
+        (f"{row.before.count:,}", f"{row.after.count:,}"),
+        *(tuple(_seconds(_of(side.ttft, "p50")) for side in (row.before, row.after)),),
+        *(tuple(_rate(side) for side in (row.before, row.after)),),
+        *(tuple(_seconds(_of(side.pause, share)) for side in (row.before, row.after)) for share in ("p50", "p95")),
+    )
+    return Row(GROUPS[row.group].capitalize(), tuple(f"{before} → {after}" for before, after in pairs))
+
+
+def _rate(side: GroupFigures) -> str:
+    value = _of(side.rate, "p50")
+    return _UNKNOWN if value is None else units.significant(value)
+
+
+def _what_if(change: WhatIf) -> Row:
+    saved = units.seconds(abs(change.seconds_a_day))
+    cells = (f"{'saves' if change.seconds_a_day >= 0 else 'costs'} {saved} a day" if change.seconds_a_day else "nothing", change.text)
+    return Row(_CHANGES.get(change.change, change.change.replace("_", " ").capitalize()), cells)
+
+
+def _of(spread: Spread | None, name: str) -> float | None:
+    return None if spread is None else float(getattr(spread, name))
+
+
+def _seconds(value: float | None) -> str:
+    return _UNKNOWN if value is None else units.seconds(value)
+
+
+def _plan_address(diagnosis: Diagnosis, plan: Carried | None) -> str:
+    """The planner with these speeds and this load, in the plan that came along where there is one. "" where too little is known."""
+    if diagnosis.query is None:
+        return ""
+    found = dict(parse_qsl(diagnosis.query))
+    if plan is None or not plan.values:
+        return f"/?{diagnosis.query}"
+    return plan.with_(found.pop("engine", plan.engine or "auto"), found)
+
+
+def command(names: list[str], options: Mapping[str, str]) -> str:
+    """The command that prints the same: names of the logs, and of what was given beside them."""
+    words = ["manage.py", "diagnose", *(names or ["server.log"])]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", value]
+    return shlex.join([*words, "--html", "report.html"])
