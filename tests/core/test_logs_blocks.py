@@ -51,10 +51,24 @@ def test_colours_and_carriage_returns_are_taken_out() -> None:
     assert list(blocks([b"\x1b[32m0.05\x1b[0m I slot\r\n\x1b[1;31mE\x1b[0m\r\n"], Counts())) == [b"\n0.05 I slot\nE\n"]
 
 
-@pytest.mark.parametrize("data", [b"\x7fELF\0\0\0", b"text\nmore\0text\n", "log".encode("utf-16")])
+@pytest.mark.parametrize("data", [b"\x7fELF\x02\x01\x01\0\0\0", b"text\nGGUF\x03\0\0\0\n", b"PK\x03\x04\x14\0\0\0"])
 def test_what_is_no_text_is_refused_with_its_line(data: bytes) -> None:
     with pytest.raises(InputError, match=r"Line \d+ has bytes that no text has"):
         list(blocks([data], Counts()))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_windows_text_of_two_bytes_a_character_is_read_as_what_it_says(encoding: str) -> None:
+    text = "0.05.720.093 I slot\r\n0.05.720.094 I srv\r\n"
+    found = b"".join(blocks([text.encode(encoding)], Counts()))
+    assert found.strip(b"\n").split(b"\n") == [line.encode() for line in text.splitlines()]
+
+
+def test_holes_that_a_rotation_or_a_power_cut_leaves_are_passed_over() -> None:
+    counts = Counts()
+    # The hole is a line without end: what follows it on its line goes with it, counted as cut.
+    assert list(blocks([b"\0" * 3 * BLOCK, b"a\nb", b"\0" * 10, b"c\n"], counts)) == [b"\n\n", b"\nbc\n"]
+    assert counts.cut_lines == 1
 
 
 def test_nothing_gives_nothing() -> None:

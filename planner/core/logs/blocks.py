@@ -13,6 +13,9 @@ LONGEST_LINE: Final = 1 << 16
 
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,32}[A-Za-z]")
 
+# What no log has: tabs, line breaks and the escape of colours are left out.
+_CONTROL: Final = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+
 
 def blocks(chunks: Iterable[bytes], counts: Counts) -> Iterator[bytes]:
     """Blocks that begin with the newline before their first line and end with the one after their last.
@@ -20,18 +23,24 @@ def blocks(chunks: Iterable[bytes], counts: Counts) -> Iterator[bytes]:
     Colours and carriage returns are taken out, `counts` is kept. Raises InputError for what is no text.
     """
     for block in _whole_lines(_sized(chunks, counts), counts):
-        if b"\0" in block:
-            raise InputError(
-                f"Line {counts.lines + 1 + block[1 : block.index(0)].count(10):,} has bytes that no text has: give the log as plain "
-                "text (or packed as .gz), in UTF-8."
-            )
-        yield _plain(block)
+        yield _plain(block, counts)
         counts.lines += block.count(b"\n") - 1
 
 
-def _plain(block: bytes) -> bytes:
-    uncoloured = _COLOUR.sub(b"", block) if b"\x1b" in block else block
+def _plain(block: bytes, counts: Counts) -> bytes:
+    text = _without_nulls(block, counts) if b"\0" in block else block
+    uncoloured = _COLOUR.sub(b"", text) if b"\x1b" in text else text
     return uncoloured.replace(b"\r", b"") if b"\r" in uncoloured else uncoloured
+
+
+def _without_nulls(block: bytes, counts: Counts) -> bytes:
+    """Windows' 16-bit text is every second byte of it; a power cut or a rotation leaves holes of them. With other control
+    characters beside them it is no text."""
+    text = block.replace(b"\0", b"").replace(b"\n\xff\xfe", b"\n", 1).replace(b"\n\xfe\xff", b"\n", 1)
+    if found := _CONTROL.search(text):
+        line = counts.lines + text[: found.start()].count(b"\n")
+        raise InputError(f"Line {line:,} has bytes that no text has: give the log as plain text, or packed as .gz.")
+    return text
 
 
 def _sized(chunks: Iterable[bytes], counts: Counts) -> Iterator[bytes]:

@@ -34,6 +34,7 @@ _SLOTS: Final = re.compile(rb"\b(n_slots|n_ctx_slot)=(\d{1,12})")
 _LAYERS: Final = re.compile(rb"print_(?:info|meta): n_layer {0,40}= (\d{1,6})")
 _MODEL: Final = re.compile(rb"loading model '([^'\n]{1,400})'|tensors from ([^\n]{1,400}?) \(version GGUF")
 _MOST_CACHES: Final = 64
+_MOST_BUFFERS: Final = 256
 _RENAMED: Final = {"n_ctx_seq": "n_ctx_slot", "n_ctx_per_seq": "n_ctx_slot"}
 
 
@@ -103,6 +104,8 @@ class Start:
         if not (found := _BUFFER.search(line, 0, _LONGEST)):
             return
         place, mib = found[1], _number(found[3])
+        if len(self._compute) + len(self._output) >= _MOST_BUFFERS:
+            return
         if found[2] == b"compute":
             self._compute[place] = mib
             self._values["compute_mib"] = round(sum(self._compute.values()), 2)
