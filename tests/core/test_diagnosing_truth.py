@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.core.diagnosing import Options, diagnose
+from planner.core.diagnosing.calls import read_calls
 from planner.core.diagnosing.case import Case
 from planner.core.diagnosing.collecting import collect
 from planner.core.diagnosing.diagnosis import Breakdown, Diagnosis
@@ -138,13 +139,32 @@ def test_the_replay_of_a_smaller_batch_predicts_the_pauses_that_were_measured_wi
     assert after.pause == pytest.approx(measured[512]["gap_max_ms"] / 1e3, rel=0.2)
 
 
+# With the clients' sending times the time to first token is theirs, the queue before a slot included.
 @shared
-def test_the_time_to_first_token_is_the_clients_where_nothing_queued() -> None:
-    asked = json.loads((OWN / "llama-server/a_short.client.json").read_text())["requests"]
-    found = diagnose(read(chunks(OWN / "llama-server/a_short.log.gz")))
+@pytest.mark.parametrize("name", ["a_short", "b_overlap_b2048", "c_overlap_b512", "d_lora", "e_cache", "g_queue", "i_auto_defaults"])
+def test_the_time_to_first_token_is_the_clients(name: str) -> None:
+    asked = json.loads((OWN / f"llama-server/{name}.client.json").read_text())["requests"]
+    rows = [
+        f"{request['t_send_s']},{request['server_timings']['prompt_n'] + request['server_timings']['cache_n']}"
+        for request in asked
+        if "predicted_n" in request.get("server_timings", ())
+    ]
+    calls = read_calls(["time,prompt_tokens", *rows])
+    found = diagnose(read(chunks(OWN / f"llama-server/{name}.log.gz")), Options(calls=calls, tries=False))
     assert found.ttft is not None
-    median = statistics.median_low([request["ttft_s"] for request in asked])
-    assert found.ttft.p50 == pytest.approx(median, rel=0.1, abs=0.05)
+    assert found.ttft_from == "sending"
+    times = [request["ttft_s"] for request in asked if request.get("ttft_s")]
+    assert found.ttft.p50 == pytest.approx(statistics.median_low(times), rel=0.011, abs=0.05)
+    assert found.ttft.max == pytest.approx(max(times), rel=0.01)
+
+
+@shared
+@pytest.mark.parametrize("name", ["a_short", "e_cache", "i_auto_defaults"])
+def test_without_them_it_counts_from_the_launch_and_is_theirs_where_nothing_queued(name: str) -> None:
+    asked = json.loads((OWN / f"llama-server/{name}.client.json").read_text())["requests"]
+    found = diagnose(read(chunks(OWN / f"llama-server/{name}.log.gz")), Options(tries=False))
+    assert found.ttft is not None
+    assert found.ttft.p50 == pytest.approx(statistics.median_low(request["ttft_s"] for request in asked), rel=0.1, abs=0.05)
 
 
 def replayer_of(path: Path) -> Replayer:

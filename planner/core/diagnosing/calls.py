@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Final
 
+from planner.core.diagnosing.clocks import LATE_S, offset_between
 from planner.core.diagnosing.diagnosis import Purpose
 from planner.core.diagnosing.gathering import Values
 from planner.core.errors import InputError, one_line
@@ -19,9 +20,8 @@ from planner.core.logs.record import Notice, Sample, Task
 MAX_CALLS: Final = 200_000
 MAX_LINE: Final = 65_536
 MAX_PURPOSES: Final = 50
-# A call is sent before its task is launched; clocks may differ by so much, and a queue is no longer than that.
+# A call is sent before its task is launched, but for what the two clocks drift apart.
 EARLY_S: Final = 2.0
-LATE_S: Final = 900.0
 # Token counts of an application are its own estimate: they may be off by so much.
 NEAR_TOKENS: Final = 0.02
 _WARM_UP: Final = 400
@@ -178,29 +178,8 @@ class Joined:
             yield item
 
     def _set_clock(self, items: Iterable[Task | Sample | Notice]) -> None:
-        """The difference, in whole seconds, at which most tasks have a call with their number of tokens just before them."""
-        calls = self._calls
-        by_tokens: dict[int, list[float]] = {}
-        for sent, tokens in zip(calls.sent, calls.tokens, strict=True):
-            if tokens >= 0:
-                by_tokens.setdefault(tokens, []).append(sent)
-        votes: Counter[int] = Counter()
         tasks = [item for item in items if isinstance(item, Task) and item.launched_s is not None]
-        for task in tasks:
-            for sent in by_tokens.get(task.prompt_tokens or task.asked_tokens or -1, ())[:_WARM_UP]:
-                votes[round((task.launched_s or 0.0) - sent)] += 1
-        if votes:
-            best = max(votes, key=lambda shift: (votes[shift] + votes[shift + 1], -abs(shift)))
-            near = [
-                (task.launched_s or 0.0) - sent
-                for task in tasks
-                for sent in by_tokens.get(task.prompt_tokens or -1, ())[:_WARM_UP]
-                if abs((task.launched_s or 0.0) - sent - best) <= 1.5
-            ]
-            self._offset = min(near) if abs(best) > 1 else 0.0
-        else:
-            # No tokens in common: the first call belongs to the first task.
-            self._offset = (tasks[0].launched_s or 0.0) - calls.sent[0] if tasks else 0.0
+        self._offset = offset_between(self._calls, tasks)
 
     def _match(self, task: Task) -> None:
         if task.launched_s is None:
