@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.core import catalog, planning
 from planner.core.comparing import Option, Scope, compare
-from planner.core.comparing.frontier import cheapest_by_slots, memory_stack, slots_by_context, verdict_grid
+from planner.core.comparing.frontier import cheapest_by_slots, memory_stack, slots_by_context, users_served, verdict_grid
 from planner.core.comparing.order import Sieve, best_of_each, keeps_pace, ranked, read_vendors, read_verdicts, sift
 from planner.core.comparing.report import comparison_csv, comparison_json, comparison_text, empty_text
 from planner.core.comparing.scope import read_scope
@@ -18,7 +18,8 @@ from planner.core.draft import Source, decode_step, draft
 from planner.core.engines import engines
 from planner.core.errors import InputError
 from planner.core.prices import parse_prices
-from planner.core.request import PlanRequest, read_request
+from planner.core.queueing import slots_needed
+from planner.core.request import MAX_USERS, PlanRequest, read_request
 from planner.core.running_cost import Tariff
 from planner.sources import find_model
 
@@ -398,6 +399,18 @@ def test_the_frontier_falls_in_price_for_every_slot_gained() -> None:
     points = cheapest_by_slots(table(QWEN))
     assert [point.slots_that_fit for point in points] == sorted({point.slots_that_fit for point in points})
     assert [point.price for point in points] == sorted(point.price for point in points)
+
+
+@settings(max_examples=40, deadline=None)
+@given(index=st.integers(0, 3000), target=st.sampled_from([0.01, 0.05, 0.2]))
+def test_one_user_more_than_are_served_needs_one_slot_more(index: int, target: float) -> None:
+    option = table(QWEN)[index]
+    most = users_served(option, wait_target=target)
+    cycle = {"generate_seconds": option.generate_seconds, "turn_seconds": option.turn_seconds, "wait_target": target}
+    if most:
+        assert slots_needed(users=most, **cycle) <= option.slots_that_fit
+    if most < MAX_USERS:
+        assert slots_needed(users=most + 1, **cycle) > option.slots_that_fit
 
 
 def test_context_against_slots_and_the_grid_of_verdicts_are_those_of_plans() -> None:

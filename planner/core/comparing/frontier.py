@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.core.comparing.option import Option
@@ -10,9 +11,8 @@ from planner.core.engines import engines
 from planner.core.errors import InputError
 from planner.core.plan import Verdict
 from planner.core.planning import choose_engine
-from planner.core.queueing import slots_needed
+from planner.core.queueing import slot_trade
 from planner.core.request import MAX_USERS, PlanRequest
-from planner.core.workload import duty_cycle
 
 # The parts of a budget, in the order in which they are stacked everywhere.
 PARTS: Final = ("weights", "overhead", "cache", "free", "reserved")
@@ -28,18 +28,25 @@ def cheapest_by_slots(options: Iterable[Option]) -> tuple[Option, ...]:
     return tuple(frontier)
 
 
-def users_served(slots: int, request: PlanRequest) -> int:
-    """The most users whose need of slots, by the request's duty cycle and wait target, is no more than `slots`; 0 where there are none.
+def users_served(option: Option, *, wait_target: float) -> int:
+    """The most users of whose turns at most `wait_target` find none of the slots that fit free; 0 where nothing fits."""
+    if not option.slots_that_fit or option.generate_seconds is None or option.turn_seconds is None:
+        return 0
+    return _most_users(option.slots_that_fit, option.generate_seconds, option.turn_seconds, wait_target)
 
-    For a duty cycle in seconds: the durations of `request` must not depend on the machine (`workload.duty_cycle`).
-    """
 
-    generate, turn = duty_cycle(request)
-    low, high = 0, MAX_USERS if slots else 0
+@lru_cache(maxsize=4096)
+def _most_users(slots: int, generate_seconds: float, turn_seconds: float, wait_target: float) -> int:
+    def waits(users: int) -> bool:
+        trade = slot_trade(users=users, slots=slots, generate_seconds=generate_seconds, turn_seconds=turn_seconds)
+        return trade.wait_probability > wait_target
+
+    low, high = min(slots, MAX_USERS), min(2 * slots, MAX_USERS)
+    while high < MAX_USERS and not waits(high):
+        low, high = high, min(2 * high, MAX_USERS)
     while low < high:
         middle = (low + high + 1) // 2
-        needed = slots_needed(users=middle, generate_seconds=generate, turn_seconds=turn, wait_target=request.wait_target)
-        low, high = (middle, high) if needed <= slots else (low, middle - 1)
+        low, high = (low, middle - 1) if waits(middle) else (middle, high)
     return low
 
 

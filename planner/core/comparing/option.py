@@ -16,6 +16,7 @@ class Option:
     engine refuses has its sentence in `refusal`, no slots that fit, and `limit` “engine”.
     `changes` make the request that plans exactly this row; `devices` are the slugs in order, `device` what to show for them.
     `price` is what is still to be bought, of `unit_price` each; `watts` the boards together.
+    `generate_seconds` and `turn_seconds` are the duty cycle of its users: where the request counts in tokens, it follows from the speeds.
     `slot_width` is that of one card, None for modules and where it is not known.
     `free_bytes` is what is left of the fullest device (negative: missing).
     """
@@ -33,6 +34,8 @@ class Option:
     slots_needed: int | None
     verdict: Verdict
     limit: Limit
+    generate_seconds: float | None
+    turn_seconds: float | None
     wait_probability: float | None
     mean_wait: float | None
     prefill_rate: Figure | None

@@ -38,6 +38,8 @@ def option_json(option: Option) -> dict[str, Any]:
         "slots_needed": option.slots_needed,
         "verdict": option.verdict,
         "limit": option.limit,
+        "generate_seconds": option.generate_seconds,
+        "turn_seconds": option.turn_seconds,
         "wait_probability": option.wait_probability,
         "mean_wait": option.mean_wait,
         **{name: figure.value if figure else None for name, figure in figures.items()},
@@ -153,6 +155,7 @@ def comparison_text(shown: Sequence[Option], *, total: int, request: PlanRequest
         "~ marks it, and --json or --csv has both ends. Prices with a year are list prices at launch, no offers.",
         f"“slow”: fewer tokens a second than people read ({READING_RATE:.1f}), or a first token later than their patience.",
         *assumed,
+        *(f"Refused: {sentence}" for sentence in list(dict.fromkeys(option.refusal for option in shown if option.refusal))[:3]),
     ]
     return "\n".join([*lines, *notes]) + "\n"
 
@@ -174,7 +177,11 @@ _COLUMNS: Final = (
 
 def _cells(option: Option, request: PlanRequest) -> tuple[str, ...]:
     pace = keeps_pace(option, patience_seconds=request.patience)
-    verdict = _VERDICT_WORDS[option.verdict] + (", slow" if pace is False and option.verdict != "does_not_fit" else "")
+    verdict = (
+        "refused"
+        if option.refusal
+        else _VERDICT_WORDS[option.verdict] + (", slow" if pace is False and option.verdict != "does_not_fit" else "")
+    )
     wait = "" if option.wait_probability is None else units.percent(option.wait_probability)
     return (
         verdict,

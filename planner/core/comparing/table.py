@@ -19,6 +19,10 @@ from planner.core.request import PlanRequest
 from planner.core.running_cost import NO_TARIFF, Tariff, busy_share, monthly
 from planner.core.simulated import ASSUMED_PROMPT_TOKENS
 
+# What a row that the engine refuses has not got.
+_OF_A_PLAN: Final = (
+    "slots_needed", "wait_probability", "mean_wait", "prefill_rate", "decode_rate", "user_rate", "ttft_p95", "pause_p95", "weights_bytes", "free_bytes",
+)  # fmt: skip
 USER_RATE_SOURCE: Final = "One token a step, for as many at a time as are in flight on average."
 
 
@@ -105,6 +109,8 @@ class _Table:
             slots_needed=found.slots_needed,
             verdict=found.verdict,
             limit=found.limit,
+            generate_seconds=drawn.load.generate_seconds,
+            turn_seconds=drawn.load.turn_seconds,
             wait_probability=found.chosen.wait_probability,
             mean_wait=found.chosen.mean_wait_seconds,
             prefill_rate=rates.prefill_rate,
@@ -145,6 +151,8 @@ class _Table:
             slots_needed=None,
             verdict="does_not_fit",
             limit="engine",
+            generate_seconds=None,
+            turn_seconds=None,
             wait_probability=None,
             mean_wait=None,
             prefill_rate=None,
@@ -165,7 +173,7 @@ class _Table:
             monthly_cost=None,
             estimate=False,
             refusal=refusal,
-            unknown=(("slots_needed", refusal),),
+            unknown=tuple((name, refusal) for name in _OF_A_PLAN),
             disputed=machine.device.disputed,
             changes=tuple(changes.items()),
         )
