@@ -1,6 +1,6 @@
 """Many people planning and saving at once, on SQLite and on PostgreSQL, with processes killed under them.
 
-    python -m benchmarks.load_test [--database sqlite|postgresql|both] [--clients 64] [--seconds 60]
+    python -m benchmarks.load_test [--database sqlite|postgresql|both] [--clients 64] [--seconds 60] [--unpaced 60]
 
 Per database: one client alone; all clients with a request every 5 s; all clients without a pause; saves while a worker, then the
 database, are killed with SIGKILL. Fails when an answer was a 5xx that no kill explains, when a version that was acknowledged is missing
@@ -249,7 +249,7 @@ def measure(name: str, web: WebProcesses, options: argparse.Namespace, kill_data
     sys.stdout.write(f"{name}: p95 with {len(clients)} clients is {ratio:.2f} × that of one\n")
     if ratio > ALLOWED_RATIO:
         wrong.append(f"{name}: the paced p95 is {ratio:.2f} × the unloaded one, {ALLOWED_RATIO:g} are allowed")
-    held(f"{len(clients)} clients, no pause", run(clients, Client.step, seconds=options.seconds, pace=0), options.seconds)
+    held(f"{len(clients)} clients, no pause", run(clients, Client.step, seconds=options.unpaced, pace=0), options.unpaced)
     held("saves, a worker killed", with_a_kill(web, clients[:16], web.kill_worker, seconds=short), short, killed=True)
     held("saves, the database killed", with_a_kill(web, clients[:16], kill_database, seconds=short), short, killed=True)
     acknowledged = sum(len(client.acknowledged) for client in clients)
@@ -284,7 +284,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long all clients run, with and without a pause")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long all clients run with a request every 5 s")
+    parser.add_argument("--unpaced", type=float, default=60.0, help="and how long without a pause")
     parser.add_argument("--workers", type=int, default=2, help="gunicorn's worker processes")
     options = parser.parse_args()
     wrong: list[str] = []

@@ -13,10 +13,10 @@ fi
 as_root=""
 [ "$(id -u)" -eq 0 ] || as_root="sudo -n"
 if [ "$(id -u)" -ne 0 ] && { [ -z "${CI:-}" ] || ! sudo -n true 2>/dev/null; }; then
-    echo "The tests run on SQLite alone. For PostgreSQL too:  sudo apt-get install postgresql redis-server nginx-light" >&2
+    echo "The tests run on SQLite alone. For PostgreSQL too:  sudo apt-get install postgresql redis-server nginx" >&2
     exit 1
 fi
 $as_root apt-get update -qq
 if apt-cache show valkey-server >/dev/null 2>&1; then cache=valkey-server; else cache=redis-server; fi
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql "$cache" nginx-light openssl >/dev/null
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql "$cache" nginx openssl >/dev/null
 postgresql >/dev/null && cache_server >/dev/null

@@ -61,7 +61,7 @@ def cache(url: str) -> dict[str, Any]:
 
 def session_engine(cache_url: str) -> str:
     """Sessions live in the database; a cache server spares reading them from there, and may be emptied without logging anybody out."""
-    return "django.contrib.sessions.backends.db" if cache_url == "database" else "django.contrib.sessions.backends.cached_db"
+    return "django.contrib.sessions.backends.db" if cache_url == "database" else "planner.operations.sessions"
 
 
 def _split(url: str, name: str) -> SplitResult:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from planner.answer import Answer, answer
+from planner.core import catalog
 from planner.core.attention.config import BY_HAND
 from planner.core.errors import InputError
 from planner.core.planning import slots_by_context
@@ -31,11 +33,23 @@ def ask(values: Mapping[str, str]) -> Outcome:
     """The answer to a query string. Nothing given at all asks for the worked example."""
     typed = given(values) or dict(EXAMPLE)
     try:
-        return Outcome(typed, answer=answer(read_request(typed), site.hub()))
+        return Outcome(typed, answer=_answered(read_request(typed)))
     except RequestError as refused:
         return Outcome(typed, errors=refused.errors)
     except InputError as refused:
         return Outcome(typed, errors={_field(refused, typed): str(refused)}, by_hand=BY_HAND in str(refused))
+
+
+def _answered(request: PlanRequest) -> Answer:
+    if request.config or (not request.revision and catalog.model(request.model)):
+        return _of_facts(request, frozenset(request.model_fields_set))
+    return answer(request, site.hub())
+
+
+@lru_cache(maxsize=128)
+def _of_facts(request: PlanRequest, named: frozenset[str]) -> Answer:  # noqa: ARG001 (a name that was given counts, also where it is the default)
+    """An answer from the request and this release's facts alone never changes: the page's files, its curve and saving ask for it again."""
+    return answer(request, None)
 
 
 def _field(refused: InputError, typed: Mapping[str, str]) -> str:

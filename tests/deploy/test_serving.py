@@ -18,9 +18,13 @@ import pytest
 from scripts.web_processes import ROOT, WebProcesses, free_port
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-pytestmark = pytest.mark.skipif(
-    NGINX is None or shutil.which("openssl") is None, reason="nginx or openssl is not installed: apt-get install nginx-light openssl"
-)
+pytestmark = [
+    # On SQLite, and once more on the servers that DATABASE_URL and CACHE_URL name: each process reads them from the environment.
+    pytest.mark.database,
+    pytest.mark.skipif(
+        NGINX is None or shutil.which("openssl") is None, reason="nginx or openssl is not installed: apt-get install nginx openssl"
+    ),
+]
 METRICS = "0123456789abcdef"
 
 
@@ -51,8 +55,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     certificate(folder)
     settings = {
         "SQLITE_PATH": str(folder / "plans.sqlite3"),
-        "DATABASE_URL": "",
-        "CACHE_URL": "database",
         "SECRET_KEY": "only-for-this-test-0123456789-abcdefghijklmnopqrstuv",
         "ALLOWED_HOSTS": "plans.example.org",
         "HTTPS": "1",

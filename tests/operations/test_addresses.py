@@ -86,7 +86,7 @@ def test_a_cache_server_speaks_redis_protocol_and_spares_reading_sessions(url: s
     assert found["BACKEND"] == "django.core.cache.backends.redis.RedisCache"
     assert found["LOCATION"] == location
     assert found["OPTIONS"]["socket_timeout"] == 2
-    assert session_engine(url) == "django.contrib.sessions.backends.cached_db"
+    assert session_engine(url) == "planner.operations.sessions"
 
 
 def test_the_database_is_the_cache_that_any_two_processes_share() -> None:
