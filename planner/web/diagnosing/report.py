@@ -40,10 +40,7 @@ def report_page(diagnosis: Diagnosis) -> str:
 
 
 def _static(name: str) -> str:
-    found = finders.find(name)
-    if not isinstance(found, str):
-        raise LookupError(f"static/{name} is missing")
-    return Path(found).read_text(encoding="utf-8")
+    return Path(str(finders.find(name))).read_text(encoding="utf-8")
 
 
 def _script(text: str) -> SafeString:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -56,7 +56,7 @@ NUMBERS: Final = (
 LABELS: Final = {"logs": "The server’s log", "text": "Pasted text"} | {each.name: each.label for each in (*BESIDE, *NUMBERS)}
 
 
-def material(typed: QueryDict, files: MultiValueDict[str, UploadedFile]) -> Material:
+def material(typed: QueryDict, files: "MultiValueDict[str, UploadedFile[Any]]") -> Material:
     """Everything that was sent, not read yet. Raises InputError for nothing, or for too much."""
     sent = [file for name in files for file in files.getlist(name)]
     size = sum(file.size or 0 for file in sent)
@@ -88,7 +88,7 @@ def most_bytes() -> int:
     return UNPACKED * int(settings.DIAGNOSE_MAX_BYTES)
 
 
-def names(files: MultiValueDict[str, UploadedFile], name: str) -> list[str]:
+def names(files: "MultiValueDict[str, UploadedFile[Any]]", name: str) -> list[str]:
     """The names of the files that were given, for the command that reads the same."""
     return [_name(file) for file in files.getlist(name)]
 
@@ -97,13 +97,13 @@ def typed_numbers(typed: QueryDict) -> Mapping[str, str]:
     return {each.name: value for each in NUMBERS if (value := typed.get(each.name, "").strip())}
 
 
-def _first(files: MultiValueDict[str, UploadedFile], name: str) -> Part | None:
+def _first(files: "MultiValueDict[str, UploadedFile[Any]]", name: str) -> Part | None:
     return next(iter(_parts(files.getlist(name))), None)
 
 
-def _parts(files: Sequence[UploadedFile]) -> list[Part]:
+def _parts(files: "Sequence[UploadedFile[Any]]") -> list[Part]:
     return [(_name(file), cast("BinaryIO", file.file)) for file in files if file.file is not None]
 
 
-def _name(file: UploadedFile) -> str:
+def _name(file: "UploadedFile[Any]") -> str:
     return one_line((file.name or "")[:_LONGEST_NAME]) or "A file"
