@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines.llama_server.architecture import architecture
-from planner.core.engines.llama_server.cache_types import CACHE_TYPES
+from planner.core.engines.llama_server.cache_types import CACHE_TYPES, CacheType
 from planner.core.engines.llama_server.layout import EXPANDED_LATENT, keeps_stream_per_slot, stored_layers, widest_value
 from planner.core.engines.llama_server.serving import Context, Serving, padded
 from planner.core.errors import InputError
@@ -22,6 +22,14 @@ _INDEXED_BEFORE_WINDOWS: Final = ("latent", "indexer", "swa")
 _COUNTS_EMPTY_LAYERS: Final = "deci"
 # --spec-draft-type-k and -v: the draft's cache is f16 whatever the model's is.
 _DRAFT_TYPE: Final = CACHE_TYPES["f16"]
+
+
+class RowTypes(NamedTuple):
+    """What decides the bytes of a row, of all settings. A tuple, because it is the key of a cache."""
+
+    type_k: CacheType
+    type_v: CacheType
+    flash_attn: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +121,19 @@ class Caches:
         return sum(buffer.cells for buffer in self.buffers if buffer.rows and buffer.kind != "draft")
 
 
-def key_row_bytes(store: TokenStore, settings: Serving) -> int:
-    return settings.type_k.row_bytes(store.heads * store.key_dim)
+def key_row_bytes(store: TokenStore, types: RowTypes | Serving) -> int:
+    return types.type_k.row_bytes(store.heads * store.key_dim)
 
 
-def value_row_bytes(store: TokenStore, settings: Serving, widest: int) -> int:
+def value_row_bytes(store: TokenStore, types: RowTypes | Serving, widest: int) -> int:
     """Bytes of one token's values; without flash attention every layer is padded to the widest one's.
 
     Source: llama.cpp b11434 src/llama-kv-cache.cpp, n_embd_v_gqa_max.
     """
     if not store.value_dim:
         return 0
-    padded_row = not settings.flash_attn and store.kind != "indexer"
-    return settings.type_v.row_bytes(widest if padded_row else store.heads * store.value_dim)
+    padded_row = not types.flash_attn and store.kind != "indexer"
+    return types.type_v.row_bytes(widest if padded_row else store.heads * store.value_dim)
 
 
 @lru_cache(maxsize=256)
@@ -199,6 +207,25 @@ def _state_rows(layer: int, store: StateStore, settings: Serving) -> StateRows:
     return StateRows(layer, 0, 0, conv_bytes) if store.kind == "ngram" else StateRows(layer, conv_bytes, state_bytes)
 
 
+@lru_cache(maxsize=256)
+def _row_sizes(shape: ModelShape, types: RowTypes) -> tuple[tuple[int, tuple[str, int], int, int], ...]:
+    """(layer, role, bytes of a row of keys, of values) of every store that grows: the same for any number of slots."""
+    widest = widest_value(shape)
+    return tuple(
+        (index, _role(store), key_row_bytes(store, types), value_row_bytes(store, types, widest))
+        for index, layer in enumerate(stored_layers(shape))
+        for store in layer.stores
+        if isinstance(store, TokenStore)
+    )
+
+
+@lru_cache(maxsize=64)
+def _window_and_latent(shape: ModelShape) -> tuple[int, bool]:
+    """The widest window, 0 where there is none, and whether some layer keeps a latent vector."""
+    stores = [store for layer in stored_layers(shape) for store in layer.stores if isinstance(store, TokenStore)]
+    return max((store.window for store in stores if store.window), default=0), any(store.kind == "latent" for store in stores)
+
+
 def _draft_buffers(shape: ModelShape, context: Context, streams: int) -> tuple[CacheBuffer, ...]:
     """The cache of the model's own draft layers, in a context of their own with the same cells; it lies with the last layer."""
     rows = streams * context.n_ctx_seq
@@ -217,29 +244,26 @@ def caches(shape: ModelShape, settings: Serving, context: Context) -> Caches:
     unified = context.unified and not keeps_stream_per_slot(shape)
     streams = 1 if unified else context.slots
     layers = stored_layers(shape)
-    token_stores = [(index, store) for index, layer in enumerate(layers) for store in layer.stores if isinstance(store, TokenStore)]
-    window = max((store.window for _, store in token_stores if store.window), default=0)
-    widest = widest_value(shape)
+    window, latent = _window_and_latent(shape)
     by_role: dict[tuple[str, int], list[LayerRows]] = {}
-    latent = any(store.kind == "latent" for _, store in token_stores)
     if window and not latent:
         # A model with windows has a cache for the layers without, even where it has no such layer.
         by_role["full", 1] = []
     order = _INDEXED_BEFORE_WINDOWS if window and latent else _ORDER
-    for index, store in token_stores:
-        role = _role(store)
-        rows = streams * _cells(role, window, settings, context, unified=unified)
-        by_role.setdefault(role, []).append(
-            LayerRows(index, key_row_bytes(store, settings) * rows, value_row_bytes(store, settings, widest) * rows)
-        )
+    sizes = _row_sizes(shape, RowTypes(settings.type_k, settings.type_v, settings.flash_attn))
+    rows = {
+        role: streams * _cells(role, window, settings, context, unified=unified) for role in dict.fromkeys(role for _, role, _, _ in sizes)
+    }
+    for index, role, key, value in sizes:
+        by_role.setdefault(role, []).append(LayerRows(index, key * rows[role], value * rows[role]))
     if architecture(shape) == _COUNTS_EMPTY_LAYERS:
         by_role.setdefault(("full", 1), []).extend(LayerRows(index, 0, 0) for index, layer in enumerate(layers) if not layer.stores)
     drafts = _draft_buffers(shape, context, streams) if settings.drafts_itself else ()
     return Caches(
         context=context,
         buffers=tuple(
-            CacheBuffer(role[0], _cells(role, window, settings, context, unified=unified), streams, tuple(rows))
-            for role, rows in sorted(by_role.items(), key=lambda item: order.index(item[0][0]))
+            CacheBuffer(role[0], _cells(role, window, settings, context, unified=unified), streams, tuple(kept))
+            for role, kept in sorted(by_role.items(), key=lambda item: order.index(item[0][0]))
         )
         + drafts,
         state=tuple(
