@@ -107,8 +107,11 @@ class Stroke:
     said: str
 
 
-def slots_over_time(strokes: Sequence[Stroke], *, unit: str) -> dict[str, Any]:
-    """The figure of what each slot did when: one line for each kind of stroke, broken between them, so that thousands are drawn at once."""
+def slots_over_time(strokes: Sequence[Stroke], *, unit: str, shown: tuple[float, float] | None = None) -> dict[str, Any]:
+    """The figure of what each slot did when: one line for each kind of stroke, broken between them, so that thousands are drawn at once.
+
+    `shown` is the stretch it opens with, None all of it.
+    """
     figure = go.Figure(layout={"template": "none"})
     for kind, (name, color, width) in _STROKES.items():
         drawn = [stroke for stroke in strokes if stroke.kind == kind]
@@ -119,7 +122,7 @@ def slots_over_time(strokes: Sequence[Stroke], *, unit: str) -> dict[str, Any]:
             mode="lines", name=name, line={"color": color, "width": width, "simplify": False}, hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
     slots = sorted({stroke.slot for stroke in strokes})
-    figure.update_xaxes(title=f"{unit} since the log began", **(_AXIS | {"fixedrange": False}))
+    figure.update_xaxes(title=f"{unit} since the log began", range=shown, **(_AXIS | {"fixedrange": False}))
     figure.update_yaxes(title="slot", tickvals=slots, range=[max(slots) + 0.6, min(slots) - 0.6], **_AXIS)
     drawn_figure = _drawn(figure, height=120 + 30 * len(slots))
     drawn_figure["layout"] |= {"showlegend": True, "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}, "dragmode": "zoom"}

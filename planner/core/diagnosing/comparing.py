@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.core import units
-from planner.core.diagnosing.diagnosis import Compared, Comparison, Diagnosis
+from planner.core.diagnosing.diagnosis import GROUPS, Compared, Comparison, Diagnosis
 from planner.core.plan import Remark
 
 FEW: Final = 20
@@ -45,7 +45,8 @@ def _warnings(rows: tuple[Compared, ...], changed: tuple[str, ...], before: Diag
     small = [row for row in rows if min(row.before.count, row.after.count) < FEW]
     for row in small:
         yield Remark(
-            "small_group", f"“{row.group}” has {row.before.count:,} and {row.after.count:,} turns: under {FEW} a difference may be chance."
+            "small_group",
+            f"“{GROUPS[row.group].capitalize()}” has {row.before.count:,} and {row.after.count:,} turns: under {FEW} a difference may be chance.",
         )
     if len(changed) > 1:
         yield Remark("several_changes", f"More than one setting changed ({'; '.join(changed)}): their effects cannot be told apart.")

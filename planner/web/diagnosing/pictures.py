@@ -11,6 +11,9 @@ from planner.web.charts import Bin, Stroke
 
 # Rows of a table beside a picture.
 _ROWS: Final = 12
+# A task that is shown first has so much around it, in its own lengths; a log of so many such stretches is not shown whole first.
+_AROUND: Final = 8
+_CROWDED: Final = 3
 # A time axis is in seconds up to here, then in minutes, then in hours.
 _IN_SECONDS: Final = 180.0
 _IN_MINUTES: Final = 7_200.0
@@ -18,7 +21,10 @@ _IN_MINUTES: Final = 7_200.0
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`description` says what the figure shows, `head` and `rows` are the table; where it is `zoomable` the time axis can be drawn out."""
+    """`description` says what the figure shows, `head` and `rows` are the table.
+
+    A `wide` one takes the whole width; where it is `zoomable` the time axis can be drawn out.
+    """
 
     id: str
     title: str
@@ -28,6 +34,7 @@ class Picture:
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    wide: bool = False
     zoomable: bool = False
 
 
@@ -59,24 +66,34 @@ def _slots(diagnosis: Diagnosis) -> Picture | None:
         return None
     first, last = min(lane.launched_s for lane in lanes), max(lane.ended_s for lane in lanes)
     unit, seconds = _axis(last)
+    worst = sorted(lanes, key=lambda lane: (-_stalled_s(lane), lane.launched_s - lane.ended_s))[:_ROWS]
     strokes = [stroke for lane in lanes for stroke in _strokes(lane, seconds)]
     slots = {lane.slot for lane in lanes}
+    opens = _opens_at(worst[0], last - first)
     stalled = [lane for lane in lanes if lane.stalls]
-    worst = sorted(lanes, key=lambda lane: (-_stalled_s(lane), lane.launched_s - lane.ended_s))[:_ROWS]
     stands = f"{units.counted(len(stalled), 'answer')} stood still beside somebody else’s prompt" if stalled else "No answer stood still"
     thinned = " These are the busiest tasks one after another; the whole log has more." if diagnosis.lanes_thinned else ""
+    beginning = f" It opens at the worst task, at {units.seconds(worst[0].launched_s)}." if opens else ""
     return Picture(
         id="slots",
         title="Slots over time",
         note=f"{units.counted(len(lanes), 'task')} in {units.counted(len(slots), 'slot')}",
-        figure=charts.slots_over_time(strokes, unit=unit),
+        figure=charts.slots_over_time(strokes, unit=unit, shown=opens and (opens[0] / seconds, opens[1] / seconds)),
         description=f"What each slot did from {units.seconds(first)} to {units.seconds(last)} of the log. {stands}. The table has the worst tasks.",
-        caption=f"Each bar is a task: thin where it waits for its first pass, then its prompt, then its answer; the dark line inside is where it "
-        f"stood still.{thinned} Drag over a stretch to see it closer; two clicks show all again.",
+        caption=f"Each bar is a task: thin where it waits for its first pass, then its prompt, then its answer; the thin line inside is where it "
+        f"stood still.{thinned}{beginning} Drag over a stretch to see it closer; two clicks show all.",
         head=("Task", "Slot", "Launched at", "Waited", "Prompt read in", "Answer in", "Stood still", "Prompt", "Answer", "Ended"),
         rows=tuple(_lane_row(lane) for lane in worst),
+        wide=True,
         zoomable=True,
     )
+
+
+def _opens_at(lane: Lane, span_s: float) -> tuple[float, float] | None:
+    """The stretch around a task that is shown first, where all of the log at once would make each task a hair."""
+    around = max(_AROUND * (lane.ended_s - lane.launched_s), 1.0)
+    middle = (lane.launched_s + lane.ended_s) / 2
+    return (middle - around / 2, middle + around / 2) if span_s > _CROWDED * around else None
 
 
 def _strokes(lane: Lane, seconds: float) -> Iterator[Stroke]:
@@ -131,6 +148,7 @@ def _generation(during: GenerationRate, otherwise: GenerationRate) -> Picture | 
         caption="Medians: half of the streams got less. The means are all tokens over all seconds.",
         head=("A stream", "Tokens/s, half", "Tokens/s, mean", "Counted"),
         rows=tuple((name.capitalize(), shown[name], _rate(rate.mean or 0.0), units.counted(rate.n, noun)) for name, rate, noun in known),
+        wide=True,
     )
 
 
@@ -139,9 +157,9 @@ def _rate(value: float) -> str:
 
 
 def _distribution(name: str, title: str, bars: Sequence[Bar], spread: Spread | None) -> Picture | None:
-    if not any(bar.count for bar in bars):
-        return None
     bins = _bins(bars)
+    if sum(each.count > 0 for each in bins) < 2:
+        return None  # one column shows nothing that the table has not
     told = (
         f" Half of {spread.count:,} lie within {units.seconds(spread.p50)}, 95 % within {units.seconds(spread.p95)}, "
         f"all within {units.seconds(spread.max)}."
@@ -189,6 +207,7 @@ def _in_flight(moments: Sequence[Moment], span_s: float | None) -> Picture | Non
         caption="The filled line is the mean of each stretch, the thin one the most at any moment of it.",
         head=("From", "On average", "At most"),
         rows=tuple(_grouped(moments)),
+        wide=True,
     )
 
 

@@ -10,17 +10,19 @@ from typing import Any, Final
 
 from planner.core.diagnosing.report import diagnosis_json
 from planner.core.diagnosing.report_text import diagnosis_text
+from planner.core.errors import InputError
 from planner.core.simulation.loop import LONG_PREFILL
 from planner.diagnoses import Material, diagnosis_of
 from planner.files import open_file
 from planner.log_files import Part
+from planner.web.diagnosing.report import report_page
 from planner.web.management.request_options import RequestCommand
 
 EXAMPLE: Final = """
 example:
   journalctl -u llama-server -o cat | manage.py diagnose -
   manage.py diagnose llama-server.log.2.gz llama-server.log.1 llama-server.log --calls calls.csv
-  manage.py diagnose after.log --before before.log --json
+  manage.py diagnose after.log --before before.log --html report.html
 """
 
 
@@ -49,14 +51,28 @@ class Command(RequestCommand):
             "--long-prefill", metavar="N", help=f"from how many tokens on a prompt counts as long in the tables ({LONG_PREFILL})"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--html",
+            metavar="FILE",
+            help="write one HTML file with tables and pictures, to pass on: no prompts, paths, addresses or keys in it",
+        )
 
     def run(self, options: Mapping[str, Any]) -> None:
         with ExitStack() as files:
             answer = diagnosis_of(_material(options, files))
+        if options["html"]:
+            _write(Path(options["html"]), report_page(answer))
         if options["json"]:
             self.stdout.write(json.dumps(diagnosis_json(answer), allow_nan=False))
         else:
             self.stdout.write(diagnosis_text(answer))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"{path} cannot be written: {problem.strerror}.", field="html") from None
 
 
 def _material(options: Mapping[str, Any], files: ExitStack) -> Material:
