@@ -46,19 +46,21 @@ def compare(
         for weights in weight_choices(request, source, engine, machine.device)
         for cache_type in cache_choices(request, engine, machine.device)
     )
-    _check(options, request)
+    _check(options, request, source)
     return options
 
 
-def _check(options: tuple[Option, ...], request: PlanRequest) -> None:
+def _check(options: tuple[Option, ...], request: PlanRequest, source: Source) -> None:
     refusals = {option.refusal for option in options}
     if not options:
         raise InputError(
             f"No engine serves weights in {request.weights_quant or 'this format'} on these machines: choose another format or engine.",
             field="weights_quant",
         )
-    if len(refusals) == 1 and (refusal := refusals.pop()):
-        raise InputError(refusal)
+    if len(refusals) == 1 and None not in refusals:
+        # Once more, for the refusal itself with its field.
+        first = options[0]
+        outline(request.model_copy(update=dict(first.changes)), source, engines()[first.engine])
 
 
 @dataclass(frozen=True, slots=True)
