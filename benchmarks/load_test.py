@@ -10,6 +10,7 @@ or there twice, or when the paced p95 is above 5 × the p95 of the client alone.
 import argparse
 import contextlib
 import json
+import os
 import re
 import secrets
 import sys
@@ -89,6 +90,7 @@ class Client:
     number: int
     base: int = 1
     turn: int = 0
+    users: int = 5
     sent: list[Sent] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
 
@@ -98,6 +100,8 @@ class Client:
         {"planner": self.look, "plan": self.open, "save": self.save}[kind]()
 
     def look(self) -> None:
+        """Inputs that nobody asked about before; saving and opening are about the same."""
+        self.users += 1
         self.ask("planner", "GET", "/?" + urlencode(self.inputs()))
 
     def open(self) -> None:
@@ -121,7 +125,7 @@ class Client:
             self.base = int(found[1])
 
     def inputs(self) -> dict[str, str]:
-        return {**PLANS[self.number % len(PLANS)], "users": str(5 + self.turn % 40)}
+        return {**PLANS[self.number % len(PLANS)], "users": str(self.users + 16 * self.number)}
 
     def ask(self, kind: str, method: str, address: str, body: str | None = None) -> tuple[int, str]:
         began = time.monotonic()
@@ -289,6 +293,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="gunicorn's worker processes")
     options = parser.parse_args()
     wrong: list[str] = []
+    sys.stdout.write(f"{os.cpu_count()} cores; load of the last minute before we began: {os.getloadavg()[0]:.1f}\n")
     if options.database != "postgresql":
         wrong += on_sqlite(options)
     if options.database != "sqlite":

@@ -21,6 +21,8 @@ from urllib.parse import quote
 # PostgreSQL refuses to run as root; Debian's package makes this user.
 SERVER_USER = "postgres"
 START_SECONDS = 60
+# Says to a command that the servers are its own, to fill and to empty.
+OWN = "SLOTWISE_OWN_SERVICES"
 
 
 class ServiceError(Exception):
@@ -144,13 +146,20 @@ def services(*, durable: bool) -> Iterator[tuple[PostgreSQL, CacheServer]]:
             shutil.rmtree(server.place, ignore_errors=True)
 
 
+def own_addresses() -> dict[str, str]:
+    """DATABASE_URL and CACHE_URL of the servers that were started for this process; where none were, SQLite. Never somebody's own."""
+    if OWN not in os.environ:
+        return {"DATABASE_URL": "", "CACHE_URL": "database"}
+    return {name: os.environ[name] for name in ("DATABASE_URL", "CACHE_URL")}
+
+
 def main() -> int:
     if len(sys.argv) < 2:
         sys.stderr.write("usage: python -m scripts.services COMMAND …\n")
         return 2
     try:
         with services(durable=False) as (database, cache):
-            environment = os.environ | {"DATABASE_URL": database.url, "CACHE_URL": cache.url}
+            environment = os.environ | {"DATABASE_URL": database.url, "CACHE_URL": cache.url, OWN: "1"}
             return subprocess.run(sys.argv[1:], env=environment, check=False).returncode
     except ServiceError as error:
         sys.stderr.write(f"{error}\n")

@@ -1,5 +1,6 @@
 """What every test stands on: no network beyond this machine, no clock, and a database as a site has it."""
 
+import os
 import socket
 
 import pytest
@@ -7,6 +8,8 @@ from django.core.cache import caches
 from django.core.cache.backends.redis import RedisCache
 from django.db import connection
 from hypothesis import settings
+
+from scripts.services import OWN
 
 # How long one example takes says something of the machine, nothing of the code.
 settings.register_profile("unhurried", deadline=None)
@@ -33,6 +36,7 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 def _nothing_of_another_test_in_the_cache_server() -> None:
     """The database forgets with each test what it counted and cached; a server does not."""
     if isinstance(caches["default"], RedisCache):
+        assert OWN in os.environ, "CACHE_URL names a server that these tests did not start: they would empty it"
         caches["default"].clear()
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from scripts.services import own_addresses
 from scripts.web_processes import ROOT, WebProcesses, free_port
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 pytestmark = [
-    # On SQLite, and once more on the servers that DATABASE_URL and CACHE_URL name: each process reads them from the environment.
+    # On SQLite, and once more on the servers that `scripts.services` started.
     pytest.mark.database,
     pytest.mark.skipif(
         NGINX is None or shutil.which("openssl") is None, reason="nginx or openssl is not installed: apt-get install nginx openssl"
@@ -55,6 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     certificate(folder)
     settings = {
         "SQLITE_PATH": str(folder / "plans.sqlite3"),
+        **own_addresses(),
         "SECRET_KEY": "only-for-this-test-0123456789-abcdefghijklmnopqrstuv",
         "ALLOWED_HOSTS": "plans.example.org",
         "HTTPS": "1",
