@@ -9,10 +9,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # From the ground up; a module may import what stands before it, and its own package.
 CORE_ORDER = [
     "errors", "units", "precision", "attention", "model_shape", "readers", "hardware", "catalog", "request", "machine",
-    "plan", "workload", "prices", "running_cost", "queueing", "weight_formats", "weights", "memory", "spill", "speed", "latency", "simulation", "engines", "cache_view", "fit", "draft", "simulated", "advice", "alternatives", "planning", "reconcile", "review", "headline", "report", "report_text", "logs", "simulating", "comparing", "sensitivity", "quality", "power", "economics", "ladder", "ledger", "diagnosing", "guide", "accuracy",
+    "plan", "workload", "prices", "running_cost", "queueing", "weight_formats", "weights", "memory", "spill", "speed", "latency", "simulation", "engines", "cache_view", "fit", "draft", "simulated", "advice", "alternatives", "planning", "reconcile", "review", "headline", "report", "report_text", "logs", "simulating", "comparing", "sensitivity", "quality", "power", "economics", "ladder", "ledger", "purchase_note", "diagnosing", "guide", "accuracy",
 ]  # fmt: skip
 # Likewise outside it. Views are below the one table that says who may reach them.
-SITE_ORDER = ["core", "hub", "operations", "accounts", "web", "plans", "permissions"]
+SITE_ORDER = ["core", "hub", "operations", "accounts", "web", "plans", "permissions", "api"]
 SOURCES = sorted((ROOT / "planner").rglob("*.py"))
 ONLY_IN = {"plotly": {"web/charts.py", "settings.py"}, "huggingface_hub": {"hub/client.py"}}
 

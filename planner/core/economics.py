@@ -39,7 +39,8 @@ class Economics:
 
     `answer_tokens` and `prompt_tokens` are what people send and get at this duty cycle. `per_million` is the machine's cost of a
     million answer tokens (electricity or rent, and the purchase spread over `months`), `api_per_million` the API's for the same turns.
-    `break_even_months`: after so many the purchase is paid by what the API would have cost; None where it never is, or is not known.
+    `break_even_months`: after so many the purchase is paid by what the API would have cost; None where there is none, it is not known, or
+    `never` is.
     """
 
     currency: str
@@ -163,6 +164,8 @@ def _break_even(purchase: float | None, running: Figure | None, api: Figure | No
     saved, most, least = (api.value - running.value, _high(api) - _low(running), _low(api) - _high(running))
     if saved <= 0:
         return None, True
+    if purchase == 0:
+        return None, False
     source = "purchase ÷ (the API's month − the machine's month)"
     if running.grade == api.grade == "computed":
         return Figure(purchase / saved, "computed", source), False

@@ -1,5 +1,6 @@
 """Rungs that are bought: another card beside today's, or another machine instead."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from planner.core.hardware import Device
 from planner.core.ladder.costs import cost_of
 from planner.core.ladder.rung import Rung
 from planner.core.ladder.trying import Start, rung, tried
+from planner.core.quality import cache_risk
 from planner.core.sensitivity import Held
 from planner.core.sensitivity.users import serves
 from planner.core.weight_formats import find_format
@@ -53,22 +55,42 @@ def _kinds(start: Start) -> dict[str, int] | None:
 
 
 def _more_cards(start: Start) -> Iterator[Rung]:
-    """The next number of each of today's cards that brings slots: a second card is the usual one."""
-    kinds = _kinds(start)
-    for slug, have in (kinds or {}).items():
+    """The next number of each of today's cards that brings slots (a second card is the usual one), and the first that serves everyone.
+
+    Where no number does, the first that does with an 8-bit cache.
+    """
+    kinds = _kinds(start) or {}
+    for slug, have in kinds.items():
         device = catalog.device(slug)
-        others = sum((kinds or {}).values()) - have
-        most = (_MOST_ON_A_DESK if device.device_class == "consumer" else MOST_CARDS) - others
-        for count in range(have + 1, min(2 * have, most) + 1):
-            changes = _counted({**(kinds or {}), slug: count})
-            planned = tried(start, changes)
-            if planned and planned.outcome.slots_that_fit > start.now.outcome.slots_that_fit:
-                more = count - have
-                change = f"{more} more {device.name}, {count} in all"
-                found = rung(start, "card", change, why=_bridge(device), changes=changes, cost=cost_of(slug, device, more, start.prices))
-                if found:
-                    yield found
-                break
+        most = (_MOST_ON_A_DESK if device.device_class == "consumer" else MOST_CARDS) - sum(kinds.values()) + have
+        planned = {count: tried(start, _counted({**kinds, slug: count})) for count in range(have + 1, most + 1)}
+        today = start.now.outcome.slots_that_fit
+        gaining = next((count for count, made in planned.items() if made and made.outcome.slots_that_fit > today), None)
+        serving = next((count for count, made in planned.items() if made and serves(made)), None)
+        for count in sorted({each for each in (gaining, serving) if each}):
+            yield from _with_cards(start, kinds, device, count, {})
+        if serving is None:
+            eight = {"cache_type": start.held.engine.eight_bit_cache, "cache_type_k": None, "cache_type_v": None}
+            counts = (n for n in planned if (made := tried(start, {**_counted({**kinds, slug: n}), **eight})) and serves(made))
+            for count in itertools.islice(counts, 1):
+                yield from _with_cards(start, kinds, device, count, eight)
+
+
+def _with_cards(start: Start, kinds: dict[str, int], device: Device, count: int, eight: dict[str, str | None]) -> Iterator[Rung]:
+    """`eight` makes the cache an 8-bit one as well."""
+    more, name = count - kinds[device.slug], eight.get("cache_type")
+    words = f"{more} more {device.name}, {count} in all{f', with an 8-bit cache ({name})' if name else ''}"
+    found = rung(
+        start,
+        "card",
+        words,
+        why=_bridge(device),
+        changes={**_counted({**kinds, device.slug: count}), **eight},
+        cost=cost_of(device.slug, device, more, start.prices),
+        risk=cache_risk(name) if name else None,
+    )
+    if found:
+        yield found
 
 
 def _bridge(device: Device) -> str:
@@ -156,4 +178,7 @@ def _instead(start: Start, option: Option, group: str) -> Rung | None:
         "cpu": "A machine without a GPU, bought or rented. Its memory is large and slow: look at the speed before the slots.",
     }[group]
     cost = cost_of(option.device, device, option.count, start.prices)
-    return rung(start, "bigger", f"{option.name} instead", why=why, changes=changes, cost=cost, held=held)
+    cached = option.cache_type not in start.held.engine.cache_types(start.now.job)
+    words = f"{option.name} instead{f', with a cache in {option.cache_type}' if cached else ''}"
+    risk = cache_risk(option.cache_type) if cached and "16" not in option.cache_type else None
+    return rung(start, "bigger", words, why=why, changes=changes, cost=cost, held=held, risk=risk)

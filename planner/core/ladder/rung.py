@@ -85,5 +85,8 @@ class Ladder:
 
     @property
     def first(self) -> Rung | None:
-        """The cheapest rung that serves everyone; None where none does."""
-        return next((rung for rung in self.rungs if rung.reaches), None)
+        """The cheapest rung that serves everyone at the pace of reading, as far as the speed is known; None where none does."""
+        return next((rung for rung in self.rungs if self.suffices(rung)), None)
+
+    def suffices(self, rung: Rung) -> bool:
+        return rung.reaches and (rung.users_reading is None or rung.users_reading >= self.target)

@@ -15,6 +15,8 @@ from planner.core.sensitivity.users import serves
 
 _CONTEXT_STEP: Final = 256
 _SHORTEST: Final = 1024
+# A context of less than this share of today's is another use of the model, and no smaller change of it.
+_LEAST_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def _context(start: Start) -> Rung | None:
         why = f"Prompt and answer of the longest turn in twenty have {needs:,} tokens."
     else:
         context = _longest(start)
+        if context < _LEAST_SHARE * own:
+            return None
         why = "The longest context, in steps of 256, at which everybody finds a slot as often as they should."
     if not _SHORTEST <= context < own:
         return None
