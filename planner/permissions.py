@@ -18,9 +18,12 @@ from planner.accounts.keys import hashed
 from planner.accounts.models import Invitation, Team
 from planner.accounts.onward import log_in_first
 from planner.accounts.roles import Role
+from planner.accounts.scopes import Scope
+from planner.operations.problems import problem
 from planner.plans.models import SavedPlan, ShareLink
 
 READER, EDITOR, OWNER = Role.READER, Role.EDITOR, Role.OWNER
+COMPUTE, READ, WRITE, SHARE = Scope.COMPUTE, Scope.READ, Scope.WRITE, Scope.SHARE
 Find = Callable[[HttpRequest, Mapping[str, str]], Access[Any] | None]
 
 
@@ -30,6 +33,7 @@ class Rule:
 
     `find` looks the object up, None where the address names none. `personal`: only for who is logged in. `always`: also without
     a log-in where the site asks for one on every page. `accounts`: about logging in, so not there where nobody does.
+    `scopes`: what a token must be for, by method, where the address is a call of the API; None for a page.
     """
 
     methods: Mapping[str, Role | None]
@@ -37,6 +41,7 @@ class Rule:
     personal: bool = False
     always: bool = False
     accounts: bool = False
+    scopes: Mapping[str, Scope] | None = None
 
 
 def _plan(request: HttpRequest, named: Mapping[str, str]) -> Access[SavedPlan] | None:
@@ -86,6 +91,20 @@ def _by_link(*methods: str, personal: bool = False) -> Rule:
     return Rule(dict.fromkeys(methods), _link, personal=personal)
 
 
+def _call(**scopes: Scope) -> Rule:
+    """A call that keeps nothing: for everybody, as the pages are, and for tokens that may do it."""
+    return Rule(dict.fromkeys(scopes or ("GET",)), scopes=scopes)
+
+
+def _own_call(**scopes: Scope) -> Rule:
+    return Rule(dict.fromkeys(scopes), personal=True, scopes=scopes)
+
+
+def _plan_call(**methods: tuple[Scope, Role]) -> Rule:
+    roles, scopes = {name: role for name, (_, role) in methods.items()}, {name: scope for name, (scope, _) in methods.items()}
+    return Rule(roles, _plan, personal=True, scopes=scopes)
+
+
 RULES: Final[Mapping[str, Rule]] = {
     # the planner, which needs no account
     "planner": _public("GET"),
@@ -117,6 +136,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "account": _own("GET"),
     "account-delete": _own("GET", "POST", accounts=True),
     "account-export": _own("GET"),
+    "tokens": _own("GET", "POST"),
+    "token-revoke": _own("POST"),
     # teams
     "teams": _own("GET", "POST"),
     "team": _on_team(GET=READER),
@@ -152,6 +173,20 @@ RULES: Final[Mapping[str, Rule]] = {
     "share": _by_link("GET", "POST"),
     "share-files": _by_link("GET"),
     "share-copy": _by_link("GET", "POST", personal=True),
+    # the API
+    "api-docs": _public("GET"),
+    "api:api-root": _call(),
+    "api:openapi": _call(),
+    "api:plan": _call(POST=COMPUTE),
+    "api:compare": _call(POST=COMPUTE),
+    "api:simulate": _call(POST=COMPUTE),
+    "api:diagnose": _call(POST=COMPUTE),
+    "api:plans": _own_call(GET=READ, POST=WRITE),
+    "api:saved-plan": _plan_call(GET=(READ, READER), PUT=(WRITE, EDITOR), DELETE=(WRITE, OWNER)),
+    "api:versions": _plan_call(GET=(READ, READER)),
+    "api:version": _plan_call(GET=(READ, READER)),
+    "api:links": _plan_call(GET=(SHARE, EDITOR), POST=(SHARE, EDITOR)),
+    "api:link": _plan_call(DELETE=(SHARE, EDITOR)),
 }
 
 
@@ -182,6 +217,8 @@ def admit(request: HttpRequest, rule: Rule, named: Mapping[str, str]) -> HttpRes
     """None for a request that may go on. Raises Http404 or PermissionDenied, or answers, for any other."""
     if rule.accounts and settings.SITE_MODE == "single":
         raise Http404
+    if rule.scopes is not None and (refused := _refused_call(request, rule, rule.scopes)):
+        return refused
     known = request.user.is_authenticated
     if not known and not rule.always and (settings.SITE_MODE == "private" or (rule.personal and rule.find in {None, _link})):
         return log_in_first(request)
@@ -196,3 +233,24 @@ def admit(request: HttpRequest, rule: Rule, named: Mapping[str, str]) -> HttpRes
     if least is not None and (access is None or access.role is None or access.role < least):
         raise PermissionDenied
     return None
+
+
+def _refused_call(request: HttpRequest, rule: Rule, scopes: Mapping[str, Scope]) -> HttpResponse | None:
+    """The answer to a call without the token that it takes (RFC 6750), before anything is looked up."""
+    token = request.token  # type: ignore[attr-defined]  # set for every call by accounts.middleware
+    wanted = scopes.get("GET" if request.method == "HEAD" else request.method or "")
+    if request.wrong_token:  # type: ignore[attr-defined]
+        detail = "This token is not known, has ended or was revoked: make a new one on your account’s page."
+        return _bearer(401, detail, 'error="invalid_token"')
+    if token is None and (rule.personal or settings.SITE_MODE == "private"):
+        return _bearer(401)
+    if token and wanted and wanted not in token.scopes:
+        return _bearer(
+            403, f"This token is not for this: it takes one with the scope “{wanted}”.", f'error="insufficient_scope", scope="{wanted}"'
+        )
+    return None
+
+
+def _bearer(status: int, detail: str = "", error: str = "") -> HttpResponse:
+    headers = {"WWW-Authenticate": ", ".join(filter(None, ('Bearer realm="Slotwise"', error)))}
+    return problem(status, detail, headers=headers)

@@ -84,6 +84,7 @@ INSTALLED_APPS = [
     "planner.accounts",
     "planner.web",
     "planner.plans",
+    "planner.api",
 ]
 MIDDLEWARE = [
     "planner.operations.journal.request_line",
@@ -91,6 +92,7 @@ MIDDLEWARE = [
     "planner.web.middleware.content_security_policy",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "planner.operations.probes.answer_probes",
+    "planner.operations.problems.problems_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -98,6 +100,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "planner.accounts.middleware.single_person",
+    "planner.accounts.middleware.token_user",
     # After whatever says who is asking: a user is counted as that user, everybody else by address.
     "planner.operations.limits.general_limit",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -2,6 +2,8 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from planner.api import docs
+from planner.api.calls import api
 from planner.operations import probes
 from planner.web.views import accuracy, config, curve, diagnose, files, glossary, guide, planner, review, simulate, startup
 
@@ -26,6 +28,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("startup/", startup.startup, name="startup"),
     path("", include("planner.accounts.urls")),
     path("", include("planner.plans.urls")),
+    path("api/v1/docs", docs.docs, name="api-docs"),
+    path("api/v1/", api.urls),
     path("healthz", probes.alive, name="health"),
     path("readyz", probes.ready, name="ready"),
     path("metrics", probes.figures, name="metrics"),

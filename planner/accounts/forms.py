@@ -1,14 +1,17 @@
 """What people type about themselves and their teams."""
 
-from typing import Any, ClassVar
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib.auth import password_validation
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from planner.accounts import mail
 from planner.accounts.models import Invitation, Team, TeamDevice, User
+from planner.accounts.scopes import Scope
 from planner.core import catalog
 from planner.core.errors import one_line
 
@@ -140,3 +143,19 @@ class DeviceForm(forms.ModelForm):  # type: ignore[type-arg]
         if slug not in catalog.devices():
             raise ValidationError("The catalogue has no such device: take a name from the list.")
         return slug
+
+
+_TOKEN_LASTS: Final = {"30": "for 30 days", "90": "for 90 days", "365": "for a year", "": "until revoked"}
+
+
+class TokenForm(forms.Form):
+    name = OneLine(label="What uses it", max_length=80, help_text="Only for your own list: nightly report, my notebook.")
+    scopes = forms.TypedMultipleChoiceField(
+        label="It may", choices=Scope.choices, coerce=Scope, initial=[Scope.COMPUTE, Scope.READ], widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.ChoiceField(label="It works", required=False, choices=list(_TOKEN_LASTS.items()), initial="90")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        days = self.cleaned_data["days"]
+        return timezone.now() + timedelta(days=int(days)) if days else None

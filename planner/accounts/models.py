@@ -151,3 +151,30 @@ class TeamDevice(models.Model):
 
     def __str__(self) -> str:
         return self.device
+
+
+class Tokens(models.QuerySet["Token"]):
+    def live(self) -> Self:
+        return self.filter(models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now()), revoked_at=None)
+
+
+class Token(models.Model):
+    """Lets a program call the API as `user`, for what `scopes` name. Only its hash is kept; `prefix` is for people to tell it by."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=80)
+    scopes = models.JSONField()
+    prefix = models.CharField(max_length=20)
+    secret_hash = models.CharField(max_length=HASH_LENGTH, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+
+    objects = Tokens.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.accounts.views import account, devices, login, members, password, teams
+from planner.accounts.views import account, devices, login, members, password, teams, tokens
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/", account.account, name="account"),
@@ -13,6 +13,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/reset/", password.reset, name="password-reset"),
     path("accounts/reset/<uidb64>/<token>/", password.confirm, name="password-reset-confirm"),
     path("accounts/delete/", account.delete, name="account-delete"),
+    path("accounts/tokens/", tokens.tokens, name="tokens"),
+    path("accounts/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
     path("invitations/<secret:secret>/", members.invitation, name="invitation"),
     path("teams/", teams.teams, name="teams"),
     path("teams/<key:team_id>/", teams.team, name="team"),

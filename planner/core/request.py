@@ -18,8 +18,11 @@ MAX_SECONDS: Final = 30 * 86_400.0
 MAX_TEXT: Final = 4_096
 
 
-def _parsed(parse: Callable[[str], float]) -> BeforeValidator:
-    """Text goes through `parse`; numbers pass on to pydantic's own checks, whole ones as such however JSON wrote them."""
+def _parsed(parse: Callable[[str], float], *, number: type[float] = float) -> BeforeValidator:
+    """Text goes through `parse`; numbers pass on to pydantic's own checks, whole ones as such however JSON wrote them.
+
+    `number` is int where only whole ones pass those checks, for whoever reads the schema.
+    """
 
     def read(value: object) -> object:
         if isinstance(value, bool):
@@ -30,14 +33,14 @@ def _parsed(parse: Callable[[str], float]) -> BeforeValidator:
             raise InputError("This number is far too large.")
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
-    return BeforeValidator(read)
+    return BeforeValidator(read, json_schema_input_type=number | str)
 
 
-Bytes = Annotated[int, _parsed(units.parse_bytes), Field(ge=1, le=units.MAX_BYTES, strict=True)]
-Tokens = Annotated[int, _parsed(units.parse_tokens), Field(ge=1, le=units.MAX_TOKENS, strict=True)]
+Bytes = Annotated[int, _parsed(units.parse_bytes, number=int), Field(ge=1, le=units.MAX_BYTES, strict=True)]
+Tokens = Annotated[int, _parsed(units.parse_tokens, number=int), Field(ge=1, le=units.MAX_TOKENS, strict=True)]
 Share = Annotated[float, _parsed(units.parse_share), Field(ge=0, le=1, allow_inf_nan=False)]
 NUMBER: Final = _parsed(units.parse_number)
-Count = Annotated[int, NUMBER]
+Count = Annotated[int, _parsed(units.parse_number, number=int)]
 Seconds = Annotated[float, NUMBER, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Duration = Annotated[Seconds, Field(ge=MIN_SECONDS)]
 Rate = Annotated[float, NUMBER, Field(ge=0.001, le=1e9, allow_inf_nan=False)]
@@ -129,7 +132,8 @@ _SENTENCES: Final = {
 }
 
 
-def _sentence(name: str, error: Mapping[str, Any]) -> str:
+def sentence(name: str, error: Mapping[str, Any]) -> str:
+    """What is wrong with the input `name`, from one of pydantic's errors."""
     context = error.get("ctx", {})
     if isinstance(context.get("error"), InputError):
         return str(context["error"])
@@ -167,5 +171,5 @@ def read_as(kind: type[R], values: Mapping[str, Any]) -> R:
         errors: dict[str, str] = {}
         for error in refused.errors(include_url=False, include_input=False):
             name = str(error["loc"][0]) if error["loc"] else "request"
-            errors.setdefault(name, _sentence(name, error))
+            errors.setdefault(name, sentence(name, error))
         raise RequestError(errors) from None

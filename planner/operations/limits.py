@@ -4,12 +4,13 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from planner.operations import metrics
 from planner.operations.clients import client_network
 from planner.operations.counts import add_one
+from planner.operations.problems import is_call, problem
 from planner.operations.rates import Limit, Standing
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -44,13 +45,12 @@ def general_limit(get_response: GetResponse) -> GetResponse:
 
 
 def refusal(request: HttpRequest, standing: Standing) -> HttpResponse:
-    """429, as a page or (under /api/) as problem+json (RFC 9457), with the fields that say when to come again."""
+    """429, as a page or to a program as problem+json (RFC 9457), with the fields that say when to come again."""
     metrics.LIMITED.labels(limit=standing.limit.name).inc()
     seconds = standing.reset_seconds
-    if request.path.startswith("/api/"):
+    if is_call(request):
         told = f"{standing.limit.requests:,} requests in {standing.limit.seconds:,} s are the most: try again in {seconds:,} s."
-        problem = {"type": "about:blank", "title": "Too many requests", "status": 429, "detail": told}
-        return JsonResponse(problem, status=429, content_type="application/problem+json", headers=standing.headers())
+        return problem(429, told, headers=standing.headers())
     response = render(request, "429.html", {"standing": standing}, status=429)
     for name, value in standing.headers().items():
         response.headers[name] = value
