@@ -54,6 +54,8 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     certificate(folder)
+    figures = folder / "figures"
+    figures.mkdir()
     settings = {
         "SQLITE_PATH": str(folder / "plans.sqlite3"),
         **own_addresses(),
@@ -63,6 +65,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "BEHIND_PROXY": "1",
         "LOG_FORMAT": "json",
         "METRICS_TOKEN": METRICS,
+        # Named here, because a process that is killed removes nothing.
+        "PROMETHEUS_MULTIPROC_DIR": str(figures),
         "RATE_LIMIT": "1000/d",
     }
     webs = [WebProcesses(settings, folder / f"web{number}.log", workers=1) for number in range(2)]
