@@ -89,6 +89,12 @@ TERMS: Final = (
         "Pause",
         "The longest gap in an answer, usually because somebody else’s prompt is being read. It hides above the 99th percentile.",
     ),
+    Term(
+        "contention",
+        "Contention",
+        "What a turn takes longer because others run in the same passes: a little for each further answer, much while a long prompt is read.",
+    ),
+    Term("stall", "Stall", "A stretch in which an answer hardly gets a token, because every pass is full of somebody else’s prompt."),
     Term("queue-wait", "Queue wait", "From sending a request until its prompt is begun: no slot is free before. It is part of the TTFT."),
     Term(
         "preemption",

@@ -96,6 +96,16 @@ def test_two_logs_are_compared_group_by_group(run: Any, log: Path) -> None:
     assert "Before → after" in run(str(log), "--before", str(log)).out
 
 
+def test_the_report_is_written_beside_what_is_printed(run: Any, log: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    shown = run(str(log), "--html", str(report))
+    assert shown.status == 0
+    assert "Ruled out:" in shown.out
+    page = report.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Long prompts freeze the other answers" in page
+
+
 def test_what_was_taken_beside_the_log_is_read(run: Any, log: Path, tmp_path: Path) -> None:
     calls = tmp_path / "calls.csv"
     calls.write_text(
@@ -127,6 +137,7 @@ REFUSED = [
     (("{log}", "--metrics", "{log}"), "No metric"),
     (("{log}", "--vmstat", "{log}"), "vmstat prints"),
     (("{log}", "--before", "missing.log"), "cannot be read"),
+    (("{log}", "--html", "/nowhere/report.html"), "cannot be written"),
     ((), "required"),
 ]
 

@@ -15,6 +15,8 @@ _HIDDEN: Final = (
     (re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?"), "(address)"),
     (re.compile(r"\S{0,160}@\S{0,160}"), "(address)"),
     (re.compile(r"\S{0,160}[/\\]\S{0,160}[/\\]\S{0,160}"), "(path)"),
+    # A key by its beginning, which a cut leaves, or by its length.
+    (re.compile(r"(?i)\b(?:sk|pk|hf|gh[a-z]|glpat|xox[a-z]|bearer|api[_-]?key)[-_=: ]{1,2}\S{4,160}"), "(…)"),
     (re.compile(r"[A-Za-z0-9_+=-]{24,160}"), "(…)"),
 )
 

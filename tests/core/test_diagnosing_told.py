@@ -1,0 +1,53 @@
+"""A diagnosis in two sentences: the first finding with its number, or that there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from planner.core.diagnosing import Diagnosis, diagnose
+from planner.core.diagnosing.diagnosis import Finding
+from planner.core.diagnosing.told import told
+from planner.core.logs.reading import read
+from tests.log_writer import write
+from tests.schedules import random_schedule
+
+
+@pytest.fixture(scope="module")
+def slow() -> Diagnosis:
+    return diagnose(read([write(random_schedule(27)).text.encode()]))
+
+
+def finding(evidence: str, lost_s: float = 0.0) -> Finding:
+    return Finding(code="x", severity="medium", title="It rains", evidence=evidence, cause="", fix="", lost_s=lost_s)
+
+
+def test_what_it_cost_is_told_against_everybody_s_seconds(slow: Diagnosis) -> None:
+    assert slow.breakdown is not None
+    said = told(replace(slow, findings=(finding("It did.", lost_s=slow.breakdown.total_s / 4),)))
+    assert said.severity == "medium"
+    assert said.sentence.startswith("It rains: ")
+    assert said.sentence.endswith("25 % of what all turns took together.")
+
+
+# The evidence of a finding that cost no known seconds, and what of it is told.
+@pytest.mark.parametrize(
+    ("evidence", "sentence"),
+    [
+        ("28 preemptions of 25 requests; the cache was 92 % full.", "It rains: 28 preemptions of 25 requests."),
+        ("2 of 5 were refused. The longest had 8,692 tokens.", "It rains: 2 of 5 were refused."),
+        ("1.5 GiB went to the disk.", "It rains: 1.5 GiB went to the disk."),
+    ],
+)
+def test_without_seconds_the_first_statement_of_the_evidence_is_told(slow: Diagnosis, evidence: str, sentence: str) -> None:
+    assert told(replace(slow, findings=(finding(evidence),))).sentence == sentence
+
+
+def test_nothing_found_is_told_from_nothing_to_be_seen(slow: Diagnosis) -> None:
+    assert told(replace(slow, findings=())).sentence == "Nothing was found that slowed this server down."
+    assert "without times" in told(replace(slow, findings=(), busy_share=None)).sentence
+    assert "No request" in told(replace(slow, findings=(), finished=0, in_flight_max=None)).sentence
+
+
+def test_what_the_server_did_meanwhile_is_told_where_it_is_known(slow: Diagnosis) -> None:
+    assert "busy" in told(slow).meanwhile
+    assert told(replace(slow, busy_share=None)).meanwhile == ""
