@@ -29,7 +29,7 @@ Find = Callable[[HttpRequest, Mapping[str, str]], Access[Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`methods` are those an address has (HEAD comes with GET), each with the least role on the object, None where there is no role.
+    """`methods` are those an address has (HEAD comes with GET, but for calls), each with the least role on the object, None where there is no role.
 
     `find` looks the object up, None where the address names none. `personal`: only for who is logged in. `always`: also without
     a log-in where the site asks for one on every page. `accounts`: about logging in, so not there where nobody does.
@@ -117,6 +117,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "glossary": _public("GET"),
     "guide": _public("GET"),
     "symptom": _public("GET"),
+    "hardware": _public("GET"),
+    "hardware-chart": _public("GET"),
+    "hardware-prices": _public("POST"),
+    "hardware-table": _public("GET"),
     "review": _public("GET", "POST"),
     "simulate": _public("GET"),
     "sweep": _public("GET"),
@@ -226,9 +230,10 @@ def admit(request: HttpRequest, rule: Rule, named: Mapping[str, str]) -> HttpRes
     if rule.find and access is None:
         raise Http404
     request.access = access  # type: ignore[attr-defined]
-    method = "GET" if request.method == "HEAD" else request.method or ""
+    heads = "GET" in rule.methods and rule.scopes is None
+    method = "GET" if request.method == "HEAD" and heads else request.method or ""
     if method not in rule.methods:
-        return HttpResponseNotAllowed([*rule.methods, *(["HEAD"] if "GET" in rule.methods else [])])
+        return HttpResponseNotAllowed([*rule.methods, *(["HEAD"] if heads else [])])
     least = rule.methods[method]
     if least is not None and (access is None or access.role is None or access.role < least):
         raise PermissionDenied
@@ -238,7 +243,7 @@ def admit(request: HttpRequest, rule: Rule, named: Mapping[str, str]) -> HttpRes
 def _refused_call(request: HttpRequest, rule: Rule, scopes: Mapping[str, Scope]) -> HttpResponse | None:
     """The answer to a call without the token that it takes (RFC 6750), before anything is looked up."""
     token = request.token  # type: ignore[attr-defined]  # set for every call by accounts.middleware
-    wanted = scopes.get("GET" if request.method == "HEAD" else request.method or "")
+    wanted = scopes.get(request.method or "")
     if request.wrong_token:  # type: ignore[attr-defined]
         detail = "This token is not known, has ended or was revoked: make a new one on your account’s page."
         return _bearer(401, detail, 'error="invalid_token"')

@@ -1,6 +1,6 @@
 """Figures for plotly, as plain data: the browser draws them, and only where somebody scrolls to them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -181,6 +181,109 @@ def in_flight_over_time(times: Sequence[float], mean: Sequence[float], most: Seq
     drawn = _drawn(figure, height=240)
     drawn["layout"] |= {"showlegend": True, "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}, "hovermode": "x unified"}
     drawn["layout"]["margin"] |= {"t": 36}
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A machine on the chart of prices: its name with its settings, the users it serves, and its price."""
+
+    name: str
+    users: int
+    price: float
+
+
+def price_against_users(others: Sequence[Offer], frontier: Sequence[Offer], *, currency: str, wanted: int) -> dict[str, Any]:
+    """The figure of prices against users served: every machine, and the line of those that no other beats; `wanted` are the plan's users."""
+    figure = go.Figure(layout={"template": "none"})
+    marks = (
+        (others, "every machine", "markers", {"size": 6, "color": "rgba(0,0,0,0)", "line": {"color": _INK, "width": 1}}, None),
+        (frontier, "the cheapest", "lines+markers", {"size": 9, "color": _LINE}, {"color": _LINE, "width": 2, "shape": "hv"}),
+    )
+    for offers, name, mode, marker, line in marks:
+        figure.add_scatter(
+            x=[offer.users for offer in offers], y=[offer.price for offer in offers], text=[offer.name for offer in offers],
+            mode=mode, name=name, marker=marker, line=line, hovertemplate="%{text}<br>%{x:,} users, %{y:,.0f}<extra></extra>",
+        )  # fmt: skip
+    figure.add_vline(x=wanted, line={"color": _MARK, "width": 1, "dash": "dot"})
+    figure.update_xaxes(title="users served", type="log", **_AXIS)
+    figure.update_yaxes(title=f"price, {currency}", type="log", tickformat=",", **_AXIS)
+    return _with_legend(_drawn(figure, height=380))
+
+
+# Lines and fills that are told apart without colour, too.
+_DASHES: Final = ("solid", "dash", "dot", "dashdot")
+_SYMBOLS: Final = ("circle", "square", "diamond", "x")
+
+
+def slots_of_devices(lines: Sequence[tuple[str, Sequence[tuple[int, int]]]], *, context: int) -> dict[str, Any]:
+    """The figure of slots that fit against tokens of context, a line for each device; `context` is the plan's own."""
+    figure = go.Figure(layout={"template": "none"})
+    for number, (name, points) in enumerate(lines):
+        figure.add_scatter(
+            x=[tokens for tokens, _ in points], y=[slots for _, slots in points], name=name, mode="lines+markers",
+            line={"color": ("var(--weights)", "var(--overhead)", _LINE, _INK)[number % 4], "width": 2, "dash": _DASHES[number % 4]},
+            marker={"size": 7, "symbol": _SYMBOLS[number % 4]}, hovertemplate=f"{name}, %{{x:,}} tokens: %{{y:,}} slots<extra></extra>",
+        )  # fmt: skip
+    figure.add_vline(x=context, line={"color": _MARK, "width": 1, "dash": "dot"})
+    ticks = sorted({tokens for _, points in lines for tokens, _ in points if tokens.bit_count() == 1})
+    figure.update_xaxes(
+        title="tokens of context", type="log", tickvals=ticks, ticktext=[_short(tokens) for tokens in ticks], tickangle=0, **_AXIS
+    )
+    figure.update_yaxes(title="slots that fit", rangemode="tozero", **_AXIS)
+    return _with_legend(_drawn(figure, height=340))
+
+
+def verdict_map(
+    users: Sequence[int], contexts: Sequence[int], ranks: Mapping[tuple[int, int], int], *, own: tuple[int, int]
+) -> dict[str, Any]:
+    """The figure of verdicts by (users, context): 0 fits, 1 is tight, 2 does not fit, each with its sign; `own` is the plan's own."""
+    figure = go.Figure(layout={"template": "none"})
+    words, signs = ("fits", "tight", "does not fit"), ("✓", "!", "✕")
+    steps = [[0, "var(--fits-tint)"], [0.33, "var(--fits-tint)"], [0.33, "var(--tight-tint)"], [0.66, "var(--tight-tint)"]]
+    steps += [[0.66, "var(--does_not_fit-tint)"], [1, "var(--does_not_fit-tint)"]]
+    found = [[ranks[number, context] for context in contexts] for number in users]
+    figure.add_heatmap(
+        x=[_short(context) for context in contexts], y=[f"{number:,}" for number in users], z=found, zmin=0, zmax=2,
+        colorscale=steps, showscale=False, xgap=2, ygap=2, customdata=[[words[rank] for rank in row] for row in found],
+        text=[[signs[rank] for rank in row] for row in found], texttemplate="%{text}",
+        hovertemplate="%{y} users, %{x} tokens: %{customdata}<extra></extra>",
+    )  # fmt: skip
+    if own[0] in users and own[1] in contexts:
+        x, y = list(contexts).index(own[1]), list(users).index(own[0])
+        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line={"color": _MARK, "width": 2})
+    figure.update_xaxes(title="tokens of context", type="category", tickangle=0, **_AXIS)
+    figure.update_yaxes(title="users", type="category", **_AXIS)
+    return _drawn(figure, height=100 + 28 * len(users))
+
+
+# How each part of a budget is told from its neighbours in grey.
+_PATTERNS: Final = {"weights": "", "overhead": "/", "cache": "", "free": "", "reserved": "x"}
+
+
+def memory_stacks(options: Sequence[tuple[str, Sequence[tuple[str, str, int]]]]) -> dict[str, Any]:
+    """The figure of what memory goes to, a bar for each option: its parts as (name, kind, bytes)."""
+    figure = go.Figure(layout={"template": "none"})
+    for index, (title, kind, _) in enumerate(options[0][1]):
+        sizes = [round(parts[index][2] / 2**30, 3) for _, parts in options]
+        if not any(sizes):
+            continue
+        fill = "rgba(0,0,0,0)" if kind in {"free", "reserved"} else f"var(--{kind})"
+        figure.add_bar(
+            y=[name for name, _ in options], x=sizes, name=title, orientation="h",
+            marker={"color": fill, "line": {"color": _INK, "width": 1}, "pattern": {"shape": _PATTERNS[kind], "fgcolor": _INK, "size": 6}},
+            hovertemplate=f"%{{y}}: {title} %{{x:,.2f}} GiB<extra></extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(title="GiB", rangemode="tozero", **_AXIS)
+    figure.update_yaxes(autorange="reversed", automargin=True, **_AXIS)
+    return _with_legend(_drawn(figure, height=120 + 44 * len(options)))
+
+
+def _with_legend(drawn: dict[str, Any]) -> dict[str, Any]:
+    """A legend above the plot."""
+    drawn["layout"] |= {"showlegend": True, "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}}
+    drawn["layout"]["margin"] |= {"t": 56}
     return drawn
 
 

@@ -83,13 +83,18 @@ def keeps_pace(option: Option, *, patience_seconds: float) -> bool | None:
     return option.user_rate.value >= READING_RATE and option.ttft_p95.value <= patience_seconds
 
 
-def ranked(options: Iterable[Option], by: By = "best", *, patience_seconds: float = 30.0) -> tuple[Option, ...]:
-    """The options in order; what is not known comes last.
+def ranked(options: Iterable[Option], by: By = "best", *, patience_seconds: float = 30.0, backwards: bool = False) -> tuple[Option, ...]:
+    """The options in order, or the other way round; what is not known comes last either way.
 
     “best” puts what serves everyone first, then what keeps pace with readers (then where that is not known), then what fits over
     what is tight; among those the lowest price, the least power, the weights with the most bits, and vLLM where many are in flight.
     """
-    return tuple(sorted(options, key=_key(by, patience_seconds)))
+    key = _key(by, patience_seconds)
+    ordered = sorted(options, key=key)
+    if not backwards:
+        return tuple(ordered)
+    known = [option for option in ordered if key(option)[0] != math.inf]
+    return (*reversed(known), *ordered[len(known) :])
 
 
 def best_of_each(options: Iterable[Option], *, patience_seconds: float = 30.0) -> tuple[Option, ...]:
