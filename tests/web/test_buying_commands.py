@@ -79,7 +79,7 @@ def test_note_has_every_section(run: Any, price_list: str) -> None:
 # Words, what the one line says.
 REFUSED = [
     (("sensitivity", "Qwen/Qwen3-8B"), "--device: Say what it runs on"),
-    (("ladder", "Qwen/Qwen3-8B", "--have", "rtx-9999"), "--device: “rtx-9999” is not in the catalogue"),
+    (("ladder", "Qwen/Qwen3-8B", "--have", "rtx-9999"), "--have: “rtx-9999” is not in the catalogue"),
     (("ladder", "Qwen/Qwen3-8B", "--have", "rtx-3090", "--prices", "/nonexistent.csv"), "--prices"),
     (("ledger", *MACHINE, "--beside", "nonsense"), "--beside: “nonsense” is not known here"),
     (("note", *MACHINE, "--hours", "25"), "--hours: A day has 24 hours"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from planner.core import units
+from planner.core import catalog, units
 from planner.core.economics import MONTHS, Terms
 from planner.core.errors import InputError
 from planner.core.prices import MAX_BYTES, NO_PRICES, Prices, parse_prices
@@ -49,6 +49,14 @@ def given_prices(options: Mapping[str, Any]) -> Prices:
         return parse_prices(read_file(Path(name), MAX_BYTES, field="prices").decode("utf-8"))
     except UnicodeDecodeError:
         raise InputError(f"{name} is not in UTF-8: save it as such.", field="prices") from None
+
+
+def given_have(options: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Today's machine, (slug, number) for each kind of device; empty where none is given. Raises InputError (field "have")."""
+    try:
+        return catalog.parse_machines(options["have"]) if options["have"] else ()
+    except InputError as refusal:
+        raise InputError(str(refusal), field="have") from None
 
 
 def given_tariff(options: Mapping[str, Any]) -> Tariff:

@@ -5,12 +5,11 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any, Final
 
-from planner.core import catalog
 from planner.core.ladder import ladder
 from planner.core.ladder.report import ladder_json, ladder_text
 from planner.sources import find_model
 from planner.web import site
-from planner.web.management.price_options import HAVE, PRICES, add_options, given_prices
+from planner.web.management.price_options import HAVE, PRICES, add_options, given_have, given_prices
 from planner.web.management.request_options import RequestCommand, given_request, given_source
 
 EXAMPLE: Final = """
@@ -34,7 +33,7 @@ class Command(RequestCommand):
     def run(self, options: Mapping[str, Any]) -> None:
         request = given_request(options)
         source = given_source(request, options) or find_model(request, site.hub())
-        have = catalog.parse_machines(options["have"]) if options["have"] else ()
+        have = given_have(options)
         found = ladder(request, source, have=have, prices=given_prices(options))
         if options["json"]:
             self.stdout.write(json.dumps({"schema": 1, "model": source.id, **ladder_json(found)}, allow_nan=False))

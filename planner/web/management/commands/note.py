@@ -5,13 +5,22 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any, Final
 
-from planner.core import catalog
 from planner.core.comparing.scope import read_scope
 from planner.core.purchase_note import purchase_note
 from planner.core.purchase_note.report import note_json, note_text
 from planner.sources import find_model
 from planner.web import site
-from planner.web.management.price_options import ELECTRICITY, HAVE, OWNING, PRICES, add_options, given_prices, given_tariff, given_terms
+from planner.web.management.price_options import (
+    ELECTRICITY,
+    HAVE,
+    OWNING,
+    PRICES,
+    add_options,
+    given_have,
+    given_prices,
+    given_tariff,
+    given_terms,
+)
 from planner.web.management.request_options import RequestCommand, given_request, given_source
 
 EXAMPLE: Final = """
@@ -41,7 +50,7 @@ class Command(RequestCommand):
         note = purchase_note(
             request,
             source,
-            have=catalog.parse_machines(options["have"]) if options["have"] else (),
+            have=given_have(options),
             prices=prices,
             tariff=tariff,
             terms=terms,
