@@ -50,7 +50,6 @@ class Collected:
     samples: Samples
     notices: dict[str, Noticed]
     joined: Joined | None
-    first_s: float | None
     last_s: float | None
 
 
@@ -61,7 +60,7 @@ def collect(log: Log, *, long_prefill: int, calls: Calls | None) -> Collected:
     observed = Observed(step=lambda: step[0].batch, sent_s=joined.sent_s if joined else lambda _: None)
     sweep = Sweep(observed, long_prefill=long_prefill, slots=lambda: _slots(log))
     step.append(sweep)
-    found = Collected(observed, sweep, Totals(), Samples(), {}, joined, None, None)
+    found = Collected(observed, sweep, Totals(), Samples(), {}, joined, None)
     leaving: dict[int, float] = {}
     for item in _matched(log, joined):
         if isinstance(item, Task):
@@ -114,5 +113,4 @@ def _task(task: Task, found: Collected, leaving: dict[int, float]) -> None:
 
 def _seen(found: Collected, at_s: float | None) -> None:
     if at_s is not None:
-        found.first_s = at_s if found.first_s is None else min(found.first_s, at_s)
         found.last_s = at_s if found.last_s is None else max(found.last_s, at_s)

@@ -22,7 +22,8 @@ def case_of(log: Log, found: Collected, options: Options) -> Case:
     breakdown: Breakdown | None = None
     if rates.cost is not None:
         breakdown = found.observed.own.breakdown(rates.cost, micro_batch(log.facts))
-    span = found.last_s - found.first_s if found.first_s is not None and found.last_s is not None else None
+    # The log's clock begins with the log: a quiet hour before the first request counts.
+    span = found.last_s
     return Case(
         facts=log.facts,
         collected=found,

@@ -12,8 +12,8 @@ from planner.core.logs.record import Task
 
 # A log has a task when it ends. So many later ones are held before the sweep goes on, to know who ran beside it …
 HOLD_TASKS: Final = 512
-# … or as many progress lines.
-HOLD_MARKS: Final = 20_000
+# … or as many progress lines and passes.
+HOLD_MOMENTS: Final = 20_000
 # llama-server's n_batch unless told otherwise (common/common.h, b4748 to b11549).
 DEFAULT_BATCH: Final = 2_048
 # A task that starts within this time of a full server's first free slot was waiting for it.
@@ -21,6 +21,8 @@ AT_ONCE_S: Final = 0.1
 # Moments that the log's rounding and the time of printing set apart.
 SAME_MOMENT_S: Final = 0.005
 LEAST_OVERLAP_S: Final = 0.001
+# More tasks at once than any server has slots are not held against each other.
+MAX_TOGETHER: Final = 512
 
 # What happens at one moment happens in this order.
 _PASS, _MARK, _LAST, _DEPART, _LAUNCH, _BEGIN, _FIRST, _DEPART_AT_ONCE = range(8)
@@ -44,7 +46,7 @@ class Sweep:
         self._long_prefill = long_prefill
         self._slots = slots
         self._held: deque[tuple[float, int]] = deque()
-        self._held_marks = 0
+        self._held_moments = 0
         self._events: list[tuple[float, int, int, Life, int]] = []
         self._serial = 0
         self._now = 0.0
@@ -86,18 +88,19 @@ class Sweep:
         depart = _DEPART if life.ends > life.first else _DEPART_AT_ONCE
         for at_s, what in ((launched, _LAUNCH), (life.began, _BEGIN), (life.first, _FIRST), (life.last, _LAST), (life.ends, depart)):
             self._push(at_s, what, life)
-        if life.reads:
-            for at_s in life.pass_ends(self._step()):
-                self._push(at_s, _PASS, life)
+        passes = life.pass_ends(self._step()) if life.reads else ()
+        for at_s in passes:
+            self._push(at_s, _PASS, life)
         if life.generates:
             for mark in task.marks:
                 if not mark.prefill and life.first < mark.at_s < life.last:
                     self._push(mark.at_s, _MARK, life, mark.tokens)
-        self._held.append((life.ends, len(task.marks)))
-        self._held_marks += len(task.marks)
-        while len(self._held) > HOLD_TASKS or self._held_marks > HOLD_MARKS:
-            until, marks = self._held.popleft()
-            self._held_marks -= marks
+        moments = len(task.marks) + len(passes)
+        self._held.append((life.ends, moments))
+        self._held_moments += moments
+        while len(self._held) > HOLD_TASKS or self._held_moments > HOLD_MOMENTS:
+            until, moments = self._held.popleft()
+            self._held_moments -= moments
             self._go(until)
 
     def finish(self) -> None:
@@ -213,7 +216,7 @@ class Sweep:
         if life.reads and life in self._reading:
             del self._reading[life]
             self._reading_long -= life.long
-            if life.held_up:
+            if life.held_up and len(self._generating) <= MAX_TOGETHER:
                 for stream in self._generating:
                     self._overlap(life, stream)
             self._watcher.read(life, self._clocks, len(self._generating))
@@ -258,9 +261,10 @@ class Sweep:
             del self._generating[life]
             self._stream_ended_s = self._now
             self._context -= _context_of(life.task)
-            for prefill in self._reading:
-                if prefill.held_up:
-                    self._overlap(prefill, life)
+            if len(self._reading) <= MAX_TOGETHER:
+                for prefill in self._reading:
+                    if prefill.held_up:
+                        self._overlap(prefill, life)
 
     def _depart(self, life: Life) -> None:
         slots = self._slots()

@@ -6,11 +6,13 @@ from planner.core import units
 from planner.core.diagnosing.case import Case
 from planner.core.diagnosing.diagnosis import Effect, Finding
 from planner.core.diagnosing.fixes import fix_files
+from planner.core.engines.contract import File
 
 _LEAST_SHARE: Final = 0.02
 # One prompt as long as an earlier conversation may be chance.
 _LEAST: Final = 2
-_RAM_MIB: Final = 16_384
+# llama-server's --cache-ram unless told otherwise (b11434).
+_DEFAULT_RAM_MIB: Final = 8_192
 
 
 def _look(case: Case) -> Finding | None:
@@ -37,17 +39,18 @@ def _look(case: Case) -> Finding | None:
         lost_s=lost,
         count=cache.misses + forced.count,
         examples=seen.examples(),
-        files=fix_files(
-            case.facts,
-            "--cache-ram",
-            _RAM_MIB,
-            f"MiB of main memory for conversations whose slot went to another: {_RAM_MIB:,} instead of 8,192.",
-        )
-        if case.engine == "llama-server"
-        else (),
+        files=_files(case),
         effect=_effect(case, lost),
         inferred=not forced.count,
     )
+
+
+def _files(case: Case) -> tuple[File, ...]:
+    if case.engine != "llama-server":
+        return ()
+    ram = case.whole("cache_ram_mib") or _DEFAULT_RAM_MIB
+    why = f"MiB of main memory for conversations whose slot went to another: {2 * ram:,} instead of {ram:,}."
+    return fix_files(case.facts, "--cache-ram", 2 * ram, why)
 
 
 def _effect(case: Case, lost: float) -> Effect | None:

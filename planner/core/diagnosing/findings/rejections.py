@@ -1,11 +1,14 @@
 """Requests are turned away because the queue is full."""
 
+from typing import Final
+
 from planner.core import units
 from planner.core.diagnosing.case import Case, examples_of
 from planner.core.diagnosing.diagnosis import Finding
 from planner.core.diagnosing.fixes import fix_files
 
-_DEFAULT_QUEUE = 512
+# Ollama's OLLAMA_MAX_QUEUE unless told otherwise.
+_DEFAULT_QUEUE: Final = 512
 
 
 def _look(case: Case) -> Finding | None:
@@ -22,7 +25,9 @@ def _look(case: Case) -> Finding | None:
         fix="More requests at a time if memory allows, else a longer queue for short bursts; where the queue is never empty, only more speed helps.",
         count=counted,
         examples=examples_of(refused, "a request was refused"),
-        files=fix_files(case.facts, "OLLAMA_MAX_QUEUE", 2 * _DEFAULT_QUEUE, "A burst waits instead of being refused.")
+        files=fix_files(
+            case.facts, "OLLAMA_MAX_QUEUE", 2 * (case.whole("max_queue") or _DEFAULT_QUEUE), "A burst waits instead of being refused."
+        )
         if case.engine == "ollama"
         else (),
     )
