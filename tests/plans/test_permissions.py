@@ -48,6 +48,11 @@ EXPECTED: dict[str, dict[str, tuple[str, ...]]] = {
     "bad-hours": {"GET": EVERYBODY},
     "replay": {"POST": EVERYBODY},
     "startup": {"POST": EVERYBODY},
+    "diagnose": {"GET": EVERYBODY, "POST": EVERYBODY},
+    "hardware": {"GET": EVERYBODY},
+    "hardware-chart": {"GET": EVERYBODY},
+    "hardware-prices": {"POST": EVERYBODY},
+    "hardware-table": {"GET": EVERYBODY},
     "health": {"GET": EVERYBODY},
     "ready": {"GET": EVERYBODY},
     "metrics": {"GET": EVERYBODY},
@@ -133,6 +138,8 @@ def named(people: People, plan: SavedPlan, settings: Settings) -> dict[str, dict
     }
     found |= dict.fromkeys(("share", "share-files", "share-copy"), link)
     return found | {
+        "hardware-chart": {"name": "verdict"},
+        "hardware-table": {"kind": "csv"},
         "symptom": {"slug": "waits-are-long"},
         "token-revoke": {"token_id": 1},
         "file": {"path": "etc/systemd/system/vllm.service"},
