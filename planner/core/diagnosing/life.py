@@ -6,7 +6,7 @@ from planner.core.logs.record import Mark, Task
 
 # A progress line is printed just after the pass it tells of.
 PRINTED_LATE_S: Final = 0.01
-MAX_PASSES: Final = 4_096
+MAX_PASSES: Final = 1_024
 # A prompt that is read in less than this holds nobody up.
 NOTICED_S: Final = 0.25
 # Stretches beside prompts that are kept of one answer.
