@@ -25,12 +25,12 @@
 
     function filled(button) {
       const data = new FormData(form, button);
+      for (const [name, value] of [...data]) if (value instanceof File && !value.name) data.delete(name); // none was chosen
       const text = data.get("text");
       if (text.length > LONG_TEXT) {
         data.delete("text");
         data.append("logs", new Blob([text], { type: "text/plain" }), "pasted.log");
       }
-      for (const [name, value] of [...data]) if (value instanceof File && !value.size && !value.name) data.delete(name);
       return data;
     }
 
@@ -58,6 +58,7 @@
         else field?.removeAttribute("aria-invalid");
       }
       const list = document.querySelector("#problems .callout");
+      list?.querySelector("[data-lost]").remove();
       (list ?? form).scrollIntoView({ block: "nearest" });
       if (!list) complain(answer.querySelector("main p")?.textContent ?? "The server did not answer this.");
     }
