@@ -118,6 +118,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "guide": _public("GET"),
     "symptom": _public("GET"),
     "hardware": _public("GET"),
+    "hardware-change": _public("GET"),
     "hardware-chart": _public("GET"),
     "hardware-prices": _public("POST"),
     "hardware-table": _public("GET"),

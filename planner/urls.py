@@ -5,7 +5,21 @@ from django.urls import URLPattern, URLResolver, include, path
 from planner.api import docs
 from planner.api.calls import api
 from planner.operations import probes
-from planner.web.views import accuracy, config, curve, diagnose, files, glossary, guide, hardware, planner, review, simulate, startup
+from planner.web.views import (
+    accuracy,
+    change,
+    config,
+    curve,
+    diagnose,
+    files,
+    glossary,
+    guide,
+    hardware,
+    planner,
+    review,
+    simulate,
+    startup,
+)
 
 handler500 = "planner.operations.outage.failed"
 
@@ -21,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/", guide.guide, name="guide"),
     path("guide/<slug:slug>/", guide.symptom, name="symptom"),
     path("hardware/", hardware.hardware, name="hardware"),
+    path("hardware/change/", change.change, name="hardware-change"),
     path("hardware/charts/<slug:name>/", hardware.chart, name="hardware-chart"),
     path("hardware/prices/", hardware.prices, name="hardware-prices"),
     path("hardware/table.<slug:kind>", hardware.table, name="hardware-table"),

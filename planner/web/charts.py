@@ -206,8 +206,8 @@ def price_against_users(others: Sequence[Offer], frontier: Sequence[Offer], *, c
             mode=mode, name=name, marker=marker, line=line, hovertemplate="%{text}<br>%{x:,} users, %{y:,.0f}<extra></extra>",
         )  # fmt: skip
     figure.add_vline(x=wanted, line={"color": _MARK, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title="users served", type="log", **_AXIS)
-    figure.update_yaxes(title=f"price, {currency}", type="log", tickformat=",", **_AXIS)
+    figure.update_xaxes(title="users served", type="log", dtick=1, tickformat=",", **_AXIS)
+    figure.update_yaxes(title=f"price, {currency}", type="log", dtick=1, tickformat=",", automargin=True, **_AXIS)
     return _with_legend(_drawn(figure, height=380))
 
 

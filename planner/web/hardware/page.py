@@ -164,7 +164,7 @@ def _heads(asked: Asked, shown: tuple[Column, ...]) -> Iterator[Head]:
         "verdict", "Verdict", "The best first: who is served, at which pace, at what price", "best", _aria(asked, "best"), number=False
     )
     yield Head("machine", "Machine", "By the name of the device", *_sorted(asked, "device"), number=False)
-    yield Head("settings", "Engine, weights, cache", "", "", "", number=False)
+    yield Head("settings", "Engine", "", "", "", number=False)
     for column in shown:
         yield Head(column.name, column.label, column.title, *(_sorted(asked, column.sort) if column.sort else ("", "")))
 
