@@ -20,7 +20,7 @@ def _look(case: Case) -> Finding | None:
         code="context_overflow",
         severity="high" if count * 20 >= case.collected.totals.tasks else "medium",
         title="Prompts are longer than the context",
-        evidence=f"{units.counted(count, 'request')} of {case.collected.totals.tasks:,} were refused as too long; the longest asked for {longest:,} tokens.{room}",
+        evidence=f"{units.counted(count, 'request')} of {case.collected.totals.tasks:,} did not fit and got an error; the longest asked for {longest:,} tokens.{room}",
         cause="The context is divided by the slots, and a prompt that does not fit its share is refused at once.",
         fix=f"A slot needs {needed:,} tokens: raise the context, have fewer slots, or cut histories in the application.",
         count=count,

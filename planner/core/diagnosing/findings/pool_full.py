@@ -15,8 +15,8 @@ def _look(case: Case) -> Finding | None:
         code="pool_full",
         severity="high" if failed.count else "medium",
         title="The shared KV cache is full",
-        evidence=f"{units.counted(full.count, 'pass')[:-1] + 'es' if full.count != 1 else '1 pass'} found no room in the cache, "
-        f"{units.counted(failed.count, 'answer')} failed in the middle, {units.counted(purged.count, 'idle conversation')} thrown out to make room.",
+        evidence=f"{full.count:,} {'pass' if full.count == 1 else 'passes'} found no room in the cache, "
+        f"{units.counted(failed.count, 'answer')} failed in the middle, {units.counted(purged.count, 'idle conversation')} went to make room.",
         cause=f"{slots.strip()} one cache{f' of {pool:,} tokens' if pool else ''}, and together they asked for more than it holds. "
         "Clients see an error in a reply that began well.",
         fix="Fewer slots or a smaller limit per request, so that all of them at their longest fit, or a larger context; a cache of its own for every slot "
