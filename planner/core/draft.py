@@ -298,6 +298,26 @@ def outline(request: PlanRequest, source: Source, engine: Engine, *, pass_tokens
     return Outline(request, engine, job, load, rates, room, found, stated_context or request.context, batch, spill, remarks)
 
 
+# What of a request decides how many are in flight and how long they wait, and nothing else of an outline.
+LOAD_FIELDS: Final = frozenset({"users", "generate_seconds", "turn_seconds", "think_seconds", "wait_target", "patience"})
+
+
+def reloaded(drawn: Outline, request: PlanRequest) -> Outline:
+    """The outline of a request that differs in `LOAD_FIELDS` only: its machine, room and speeds stay.
+
+    Not for one that spills: its speeds are those of its slots.
+    """
+    load, remarks = _load(request, drawn.rates)
+    found = fitting.outcome(
+        load=load,
+        room=drawn.room,
+        given_slots=request.slots or drawn.engine.stated(drawn.job)[0] or 0,
+        wait_target=request.wait_target,
+        patience_seconds=request.patience,
+    )
+    return replace(drawn, request=request, load=load, outcome=found, remarks=remarks)
+
+
 def draft(request: PlanRequest, source: Source, engine: Engine, passes: Passes | None = None) -> Draft:
     """The plan under one engine, with `passes` where they have been chosen. Raises InputError where the engine cannot run it at all."""
     drawn = outline(request, source, engine, pass_tokens=passes.tokens if passes else None)

@@ -172,10 +172,13 @@ def test_a_machine_without_a_gpu_is_a_start_like_any_other() -> None:
 
 
 def test_rented_machines_stand_in_the_list_with_their_rent() -> None:
-    prices = parse_prices("device,price,currency,per,ram,vcpus,bandwidth\nhetzner-ax,90,EUR,month,512,32,400\n")
-    found, _ = climbed("", prices, ram=8 * 2**30, users=12, context=16_384)
-    rented = [rung for rung in found.rungs if rung.cost.monthly]
-    assert all(rung.cost.amount == 0 and "a month" in rung.cost.words for rung in rented)
+    prices = parse_prices("device,price,currency,per,ram,vcpus\nrented-512,90,EUR,month,512,32\n")
+    found, _ = climbed("", prices, ram=8 * 2**30, users=60, context=16_384)
+    rented = next(rung for rung in found.rungs if rung.cost.monthly)
+    assert rented.change.startswith("rented-512")
+    assert (rented.cost.amount, rented.cost.monthly) == (0, 90)
+    assert "90 EUR a month" in rented.cost.words
+    assert any("months of it" in note for note in found.notes)
 
 
 def test_a_machine_that_is_not_named_is_asked_for() -> None:

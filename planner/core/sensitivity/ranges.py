@@ -103,25 +103,29 @@ def sensitivity(plan: Plan, source: Source) -> Sensitivity:
     )
 
 
-def _verdict(kept: Held, varied: Input, n: int) -> Verdict | None:
-    planned = kept.tried(varied.changes(varied.steps(n)))
-    return planned.outcome.verdict if planned else None
+def _verdict(kept: Held, own: Outline, varied: Input, n: int) -> Verdict | None:
+    """None where the engine refuses it."""
+    try:
+        return kept.beside(own, varied.changes(varied.steps(n))).outcome.verdict
+    except InputError:
+        return None
 
 
 def _range(kept: Held, own: Outline, varied: Input) -> Range | None:
     """None where the input, stated as a number, already gives another verdict than left to the plan: it is another plan then."""
     verdict = own.outcome.verdict
-    if _verdict(kept, varied, 0) != verdict:
+    if _verdict(kept, own, varied, 0) != verdict:
         return None
     known: dict[int, Verdict | None] = {}
 
     def same(n: int) -> bool:
         if n not in known:
-            known[n] = _verdict(kept, varied, n)
+            known[n] = _verdict(kept, own, varied, n)
         return known[n] == verdict
 
     fewer, more = (flip(same, start=0, end=end) for end in (-varied.most_down, varied.most_up))
-    down, up = _end(kept, varied, fewer, -varied.most_down), _end(kept, varied, more, varied.most_up)
+    down = _end(kept, own, varied, walk=fewer, end=-varied.most_down)
+    up = _end(kept, own, varied, walk=more, end=varied.most_up)
     beyond = [end.beyond for end in (down, up) if end.beyond is not None]
     step = varied.size / varied.per
     return Range(
@@ -144,22 +148,22 @@ def _in_doubt(low: float | None, high: float | None, beyond: list[float]) -> boo
     return low is not None and high is not None and any(low <= value <= high for value in beyond)
 
 
-def _end(kept: Held, varied: Input, walk: Flip, end: int) -> End:
+def _end(kept: Held, own: Outline, varied: Input, *, walk: Flip, end: int) -> End:
     if walk.first is None:
         return End(varied.steps(walk.last), None, None, _HOLDS)
     value = varied.steps(walk.first)
     try:
-        planned = kept.outline(varied.changes(value))
+        planned = kept.beside(own, varied.changes(value))
     except InputError as refusal:
         return End(varied.steps(walk.last), value, None, str(refusal))
     verdict = planned.outcome.verdict
-    fails = _fails(kept, varied, walk.first, end) if verdict == "tight" else None
+    fails = _fails(kept, own, varied, start=walk.first, end=end) if verdict == "tight" else None
     return End(varied.steps(walk.last), value, verdict, reason(planned), fails)
 
 
-def _fails(kept: Held, varied: Input, start: int, end: int) -> float | None:
+def _fails(kept: Held, own: Outline, varied: Input, *, start: int, end: int) -> float | None:
     """The first value on from `start`, which is tight, that does not fit."""
-    first = flip(lambda n: _verdict(kept, varied, n) not in {"does_not_fit", None}, start=start, end=end, probes=0).first
+    first = flip(lambda n: _verdict(kept, own, varied, n) not in {"does_not_fit", None}, start=start, end=end, probes=0).first
     return None if first is None else varied.steps(first)
 
 

@@ -26,8 +26,10 @@ def most_users(held: Held, changes: Mapping[str, Any], holds: Callable[[Outline]
     Needed slots and waits only grow with the users, so the number is exact. Raises InputError where the engine cannot run that at all.
     """
 
+    base = held.outline(changes)
+
     def enough(users: int) -> bool:
-        return holds(held.outline({**changes, "users": users}))
+        return holds(held.beside(base, {"users": users}))
 
     if not enough(1):
         return 0
