@@ -120,6 +120,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "hardware": _public("GET"),
     "hardware-change": _public("GET"),
     "hardware-chart": _public("GET"),
+    "hardware-note": _public("GET"),
+    "hardware-note-file": _public("GET"),
     "hardware-prices": _public("POST"),
     "hardware-table": _public("GET"),
     "review": _public("GET", "POST"),

@@ -1,5 +1,7 @@
 """The calls that work something out and keep nothing: a plan, the hardware table, a simulation, a diagnosis."""
 
+from typing import Final
+
 from django.http import HttpRequest, JsonResponse
 from ninja import File, Form, Router, UploadedFile
 
@@ -11,6 +13,7 @@ from planner.api.answers.table import CompareAnswer
 from planner.api.bodies import ONE_MACHINE, CompareRequest, LogNumbers, SimulateRequest, parts, typed_value
 from planner.api.replies import reply
 from planner.core.comparing import compare
+from planner.core.comparing.machines import machines
 from planner.core.comparing.order import Sieve, best_of_each, ranked, sift
 from planner.core.comparing.report import comparison_json
 from planner.core.comparing.scope import read_scope
@@ -30,6 +33,8 @@ from planner.web import site
 from planner.web.diagnosing import uploaded
 from planner.web.simulating.trying import MAX_EVENTS, MAX_POINTS
 
+# The whole table has two thirds of it; each machine is planned for with several engines, formats and cache types.
+MAX_MACHINES: Final = 400
 calls = Router(tags=["Work out"])
 
 
@@ -37,7 +42,7 @@ calls = Router(tags=["Work out"])
 def plan(request: HttpRequest, asked: PlanRequest) -> JsonResponse:  # noqa: ARG001 (ninja passes it)
     """Slots, memory, speeds and the engine's files for a model, a machine and its users: the object of `manage.py plan --json`.
 
-    Every input has a default: what the planner's page opens with.
+    Give at least the model and the machine: `device`, `gpu_memory` or `ram`. Everything else has a default.
     """
     made = answer(asked, site.hub())
     return reply(plan_json(made.plan, made.hand_over))
@@ -55,6 +60,8 @@ def compare_machines(request: HttpRequest, asked: CompareRequest) -> JsonRespons
         have=asked.have,
         offers=tuple(offer.name for offer in prices.offers),
     )
+    if (count := sum(1 for _ in machines(asked, scope, prices))) > MAX_MACHINES:
+        raise InputError(f"These are {count:,} machines, and one call compares {MAX_MACHINES} at most: name fewer counts.", field="counts")
     source = find_model(asked, site.hub())
     tariff = Tariff(per_kwh=asked.kwh_price, hours_per_day=asked.hours)
     rows = sift(compare(asked, source, scope, prices=prices, tariff=tariff), _sieve(asked))

@@ -44,7 +44,7 @@ def list_plans(
         wanted = wanted.filter(title__icontains=_plain(q)) if q else wanted
         wanted = wanted.filter(tags__contains=found_by(_plain(tag))) if tag else wanted
         rows = rows.filter(pk__in=wanted.values("plan_id"))
-    return page(request, rows, _heads, limit=limit, offset=offset)
+    return page(request, rows, _heads, limit=limit, offset=offset, filters=("q", "tag", "team"))
 
 
 @calls.post("/plans", response={201: SavedPlanAnswer}, url_name="plans", operation_id="save_plan", summary="Save a new plan")
