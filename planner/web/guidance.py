@@ -1,6 +1,8 @@
 """What the pages of the symptom guide show: a symptom's advice for one engine, with defaults and links into the planner."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from django.urls import reverse
 
@@ -10,6 +12,22 @@ from planner.core.engines._tables import flag_tables
 from planner.core.guide import Advice, Change, Check, Symptom
 from planner.web.address import address
 from planner.web.carried import Carried
+
+# Symptoms that the server's own log can confirm, and what a diagnosis of it counts.
+IN_A_LOG: Final[Mapping[str, str]] = {
+    "stream-freezes": "how many answers stood still, beside whose prompts and for how long, and what smaller passes would do",
+    "streams-stall-silently": "preemptions and the gaps they made, from vLLM’s log and its metrics",
+    "cpu-box-collapses": "swapping and waits for the disk, from the output of vmstat beside the log",
+    "processor-shows-cpu": "layers that were left on the CPU",
+    "slow-after-a-summary": "prompts that were read again from the beginning, and what they cost",
+    "waits-are-long": "tasks that started the moment a slot came free, and what more slots would do",
+    "http-503": "refused requests",
+    "one-in-ten-waits": "the distribution of waits and first tokens, and what the longest ones waited for",
+    "slow-first-token": "how long prompts took to read, at which speed, and how much of them was in the cache",
+    "lora-requests-wait": "waits for another adapter, which the engine’s own timings leave out",
+    "out-of-memory-later": "a full pool, contexts that were exceeded, and when",
+    "answers-are-cut-short": "prompts that were refused or cut, and answers that ended at the context",
+}
 
 
 @dataclass(frozen=True, slots=True)

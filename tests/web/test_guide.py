@@ -12,6 +12,7 @@ from django.test import Client
 from planner.core.guide import SYMPTOMS
 from planner.core.request import read_request
 from planner.web.carried import MAX_QUERY, carried
+from planner.web.guidance import IN_A_LOG
 
 TextOf = Callable[[HttpResponse], str]
 PLAN: Final = "model=Qwen/Qwen3-8B&device=rtx-4090&users=35&engine=llama-server&port=9090"
@@ -136,6 +137,15 @@ def test_any_accepted_plan_is_a_request() -> None:
     plan = carried(PLAN)
     assert plan.request == read_request(plan.values)
     assert carried("").values == {}
+
+
+def test_what_a_log_can_confirm_leads_to_the_diagnosis(client: Client, text_of: TextOf) -> None:
+    assert set(IN_A_LOG) < set(SYMPTOMS)
+    for slug, counted in IN_A_LOG.items():
+        response = client.get(f"/guide/{slug}/")
+        assert 'href="/diagnose/">Diagnose it' in response.content.decode()
+        assert counted in text_of(response)
+    assert "Diagnose it" not in text_of(client.get("/guide/out-of-memory-at-start/"))
 
 
 def test_an_unknown_symptom_is_not_found_and_an_unknown_engine_shows_the_first(client: Client, text_of: TextOf) -> None:

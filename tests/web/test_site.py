@@ -22,6 +22,7 @@ PAGES = [
     "/simulate/?users=0",
     "/simulate/sweep/?device=rtx-4090&sweep=users=1,2,3",
     "/simulate/break/?device=rtx-4090",
+    "/diagnose/",
     "/nowhere",
     "/files/x?device=rtx-4090",
     "/config/",

@@ -49,6 +49,11 @@ _CHANGES: Final[Mapping[str, str]] = {
     "more_slots": "More slots",
     "smaller_batch": "Smaller passes",
 }
+_TTFT_FROM: Final[Mapping[str, str]] = {
+    "arrival": "From the arrival of the request, as the server’s metrics count it, to the first token",
+    "sending": "From sending the request to the first token",
+    "launch": "From getting a slot (how long a request waited for it is not in a log) to the first token",
+}
 _UNKNOWN: Final = "not known"
 
 
@@ -107,6 +112,7 @@ def shown(diagnosis: Diagnosis, *, plan: Carried | None = None, shared: bool = F
         "parts": tuple(_parts(diagnosis.breakdown)) if diagnosis.breakdown else (),
         "rates": tuple(_rates(diagnosis.rates)),
         "felt": tuple(_felt(diagnosis)),
+        "counted_from": _counted_from(diagnosis),
         "waits": tuple(_waits(diagnosis)),
         "purposes": tuple(_purpose(each, shared=shared) for each in diagnosis.purposes),
         "pictures": pictures(diagnosis),
@@ -136,7 +142,8 @@ def _server(diagnosis: Diagnosis, *, shared: bool) -> str:
 
 
 def _readouts(diagnosis: Diagnosis) -> Iterator[Asked]:
-    source = f"From the log's own lines: {diagnosis.counts.lines:,} of them, {diagnosis.counts.unparsed_lines:,} not understood."
+    metrics = _from_metrics(diagnosis)
+    source = f"From the log’s own lines: {diagnosis.counts.lines:,} of them, {diagnosis.counts.unparsed_lines:,} not understood."
     counts = (
         f"{diagnosis.finished:,} finished, {diagnosis.cancelled:,} cancelled, {diagnosis.refused:,} refused; "
         f"{diagnosis.prompt_tokens:,} prompt tokens ({diagnosis.cached_tokens:,} of them cached), {diagnosis.output_tokens:,} answer tokens."
@@ -150,17 +157,24 @@ def _readouts(diagnosis: Diagnosis) -> Iterator[Asked]:
         formula = "The share of the log’s time in which two or more tasks had a slot. Where it is small, more or faster cards help little."
         yield Asked("together", "two or more at once", units.percent(diagnosis.two_or_more_share), grade, formula, source)
     if diagnosis.ttft is not None:
-        begins = "From sending the request" if diagnosis.ttft_from == "sending" else "From getting a slot"
-        formula = f"{begins} to the first token; 95 % of {diagnosis.ttft.count:,} do not exceed it."
-        if diagnosis.ttft_from == "launch":
-            formula += " How long a request waited for its slot is not in a log: give the application’s own calls."
+        formula = f"{_TTFT_FROM[_counted_from(diagnosis)]}; 95 % of {diagnosis.ttft.count:,} do not exceed it."
         yield Asked("felt-ttft", "to the first token, p95", units.seconds(diagnosis.ttft.p95), grade, formula, source)
     if diagnosis.itl is not None:
-        formula = f"The longest of {diagnosis.itl.count:,} gaps between two tokens of an answer, as far as progress lines show them."
+        known = "no longer than the bound of its bucket in the metrics" if metrics else "as far as progress lines show them"
+        formula = f"The longest of {diagnosis.itl.count:,} gaps between two tokens of an answer, {known}."
         yield Asked("felt-gap", "longest gap in an answer", units.gap(diagnosis.itl.max), grade, formula, source)
     if diagnosis.prompt_cache.hit_rate is not None:
         formula = "The share of all prompt tokens that were found in the cache and not computed again."
         yield Asked("hits", "of prompts from the cache", units.percent(diagnosis.prompt_cache.hit_rate), grade, formula, source)
+
+
+def _from_metrics(diagnosis: Diagnosis) -> bool:
+    """The log has no line for a request: times are those of the server's metrics."""
+    return diagnosis.ttft is not None and not diagnosis.lanes and not diagnosis.ttft_bars
+
+
+def _counted_from(diagnosis: Diagnosis) -> str:
+    return "arrival" if _from_metrics(diagnosis) else diagnosis.ttft_from
 
 
 def _parts(whole: Breakdown) -> Iterator[Part]:

@@ -37,6 +37,7 @@ def symptom(request: HttpRequest, slug: str) -> HttpResponse:
         "advice": advice,
         "tabs": guidance.tabs(shown, advice, plan),
         "checks": guidance.checks(advice, plan),
+        "in_a_log": guidance.IN_A_LOG.get(slug, ""),
         "settings": guidance.settings(advice, plan),
         "related": [SYMPTOMS[other] for other in shown.related],
     }
