@@ -157,7 +157,8 @@ def test_a_model_that_no_machine_holds_is_cut_over_nodes_and_said_to_be_untried(
     assert cluster.weights == "BF16"
     assert "Not tried here" in cluster.why
     assert cluster.steps[-1].command == (
-        "vllm serve moonshotai/Kimi-K2-Instruct --tensor-parallel-size 8 --pipeline-parallel-size 2 --distributed-executor-backend ray"
+        "vllm serve moonshotai/Kimi-K2-Instruct --max-model-len 8192 --tensor-parallel-size 8 --pipeline-parallel-size 2 "
+        "--distributed-executor-backend ray"
     )
     if HELP.exists():
         text = HELP.read_text()

@@ -30,7 +30,7 @@ def ladder(request: PlanRequest, source: Source, *, have: tuple[tuple[str, int],
     start = _start(request, source, have, prices)
     today = rung(start, "today", start.node.title, why="As it stands.", changes=dict(start.machine), cost=nothing(prices.currency))
     if today is None:
-        raise InputError("Today's machine cannot be planned: name it with --have or --device.", field="have")
+        raise InputError("Today's machine cannot be planned: name another as what you have, or as the device.", field="have")
     rungs = [*settings_rungs(start), *buying_rungs(start), *replica_rungs(start)]
     if not start.now.outcome.slots_that_fit and (len(start.node.devices) >= MOST_CARDS or not any(found.reaches for found in rungs)):
         rungs.extend(cluster_rungs(start))
@@ -63,10 +63,10 @@ def _notes(start: Start, rungs: list[Rung], prices: Prices) -> list[str]:
     notes = [f"{served}Every rung is planned by itself on today's machine, under {start.held.engine.title} unless it names another."]
     if any(not found.cost.is_offer for found in rungs):
         notes.append(
-            f"Launch prices are list prices of their year in US dollars, no offers: give yours with --prices (this list counts in {prices.currency})."
+            f"Launch prices are list prices of their year in US dollars, no offers: type yours (this list counts in {prices.currency})."
         )
     if any(found.cost.monthly for found in rungs):
         notes.append(f"Rent stands in the order with {RENTED_MONTHS} months of it.")
     if not any(found.reaches for found in rungs):
-        notes.append("No rung alone serves everyone: combine the free ones with a card, or look at the whole table (manage.py compare).")
+        notes.append("No rung alone serves everyone: combine the free ones with a card, or look at the whole hardware table.")
     return notes

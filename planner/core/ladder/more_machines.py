@@ -1,6 +1,7 @@
 """Rungs of several machines: replicas behind a load balancer, and one model cut over nodes where no machine holds it."""
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -16,6 +17,7 @@ from planner.core.ladder.rung import Rung
 from planner.core.ladder.trying import Start, rung, users_of
 from planner.core.planning import make_plan
 from planner.core.sensitivity import Held
+from planner.core.sensitivity.users import serves
 from planner.core.weight_formats import find_format
 
 _MOST_MACHINES: Final = 64
@@ -90,7 +92,7 @@ def cluster_rungs(start: Start) -> Iterator[Rung]:
     for device in _nodes_of(start):
         for nodes in range(2, _MOST_NODES + 1):
             made = _cluster(start, device, nodes)
-            if made and made.reaches:
+            if made:
                 yield made
                 return
 
@@ -108,6 +110,7 @@ def _nodes_of(start: Start) -> tuple[Device, ...]:
 
 
 def _cluster(start: Start, device: Device, nodes: int) -> Rung | None:
+    """None where the nodes are too many for a plan, or do not serve everyone."""
     cards = nodes * MOST_CARDS
     if cards > catalog.MAX_COUNT:
         return None
@@ -123,6 +126,9 @@ def _cluster(start: Start, device: Device, nodes: int) -> Rung | None:
         "engine_version": None if start.held.engine.name != "vllm" else start.now.request.engine_version,
     }
     held = Held(start.held.request, start.held.source, engines()["vllm"])
+    planned = held.tried(changes)
+    if planned is None or not serves(planned):
+        return None
     change = f"{nodes} nodes with {MOST_CARDS} × {device.name}, one model over all of them (vLLM on Ray)"
     why = (
         "No single machine holds it. Tensor parallel inside a node, pipeline stages between nodes: every token crosses the network once a "
@@ -142,7 +148,8 @@ def _checkpoint(name: str | None) -> str | None:
 
 def _steps(start: Start, nodes: int) -> tuple[Step, ...]:
     """Source: docs.vllm.ai, “Parallelism and Scaling”; `vllm serve --help` of 0.33; docs.ray.io, Cluster Management CLI."""
-    model = start.held.source.id
+    model, context = shlex.quote(start.held.source.id), start.now.context_tokens
+    sizes = f"--tensor-parallel-size {MOST_CARDS} --pipeline-parallel-size {nodes}"
     return (
         Step(f"ray start --head --port={RAY_PORT}", "Ray runtime started", "On the first node."),
         Step(
@@ -152,7 +159,7 @@ def _steps(start: Start, nodes: int) -> tuple[Step, ...]:
         ),
         Step("ray status", f"{nodes} active nodes and {nodes * MOST_CARDS} GPUs", "All cards are there before the model is loaded."),
         Step(
-            f"vllm serve {model} --tensor-parallel-size {MOST_CARDS} --pipeline-parallel-size {nodes} --distributed-executor-backend ray",
+            f"vllm serve {model} --max-model-len {context} {sizes} --distributed-executor-backend ray",
             "Application startup complete",
             "On the first node. The model's files must be at the same path on every node. Not run here.",
         ),
