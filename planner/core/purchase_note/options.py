@@ -37,8 +37,8 @@ def options(case: Case) -> Section:
             "estimated",
         ),
     ]
-    disputed = [f"{option.name}: sources differ on its {text}. The first is used." for option in case.options for text in option.disputed]
-    said.extend(Sentence(text, "", "catalogue") for text in dict.fromkeys(disputed))
+    disputed = {text: option.name.removeprefix(f"{option.count} × ") for option in case.options for text in option.disputed}
+    said.extend(Sentence(f"{name}: sources differ on its {text}. The first is used.", "", "catalogue") for text, name in disputed.items())
     return Section("options", "What was compared", tuple(said), (Table("Options", _COLUMNS, rows, chosen=chosen),))
 
 
