@@ -1,6 +1,5 @@
 """The calls that work something out: they answer what the commands print, in the shape that the schema says."""
 
-
 import pytest
 
 from tests.api.conftest import QUESTION, Caller

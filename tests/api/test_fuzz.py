@@ -8,6 +8,7 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
 from schemathesis.config import (
     CoveragePhaseConfig,
     GenerationConfig,
@@ -16,7 +17,6 @@ from schemathesis.config import (
     ProjectsConfig,
     SchemathesisConfig,
 )
-from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -36,7 +36,9 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
 CONFIG = SchemathesisConfig(
     projects=ProjectsConfig(
         default=ProjectConfig(
-            generation=GenerationConfig(deterministic=True, max_examples=EXAMPLES, modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE]),
+            generation=GenerationConfig(
+                deterministic=True, max_examples=EXAMPLES, modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
+            ),
             phases=PhasesConfig(coverage=CoveragePhaseConfig(enabled=False)),
         )
     )
