@@ -74,6 +74,8 @@ def test_every_assumption_says_how_sure_it_is_and_from_where() -> None:
     assert "Roofline" in rows["Decode speed"][3]
     assert rows["Price"][2] == "entered"
     assert rows["Context"][2] == "judged"
+    lengths = noted(prompt_tokens=1500, output_tokens=300, think_seconds=60).section("assumptions").tables[0]
+    assert lengths.rows[0][2:] == ("estimated", "the lengths entered, at the estimated speeds below")
     assert {row[0]: row for row in noted(context=8192, generate_seconds=10, turn_seconds=60).section("assumptions").tables[0].rows}[
         "Duty cycle"
     ][2] == "entered"

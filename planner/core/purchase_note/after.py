@@ -50,15 +50,7 @@ def _money(case: Case) -> Section:
     told = [*(Sentence(text, "computed") for text in found.sentences), Sentence(_vat(case))]
     even = found.break_even_months
     if even is not None:
-        late = f" ({even.low:,.0f} to {even.high:,.0f})" if even.low is not None and even.high is not None else ""
-        late = (
-            f" (not before {even.low:,.0f}, and perhaps never)"
-            if even.low is not None and even.high is None and even.grade == "estimated"
-            else late
-        )
-        told.append(
-            Sentence(f"It has paid for itself against the API after about {even.value:,.0f} months{late}.", even.grade, even.source)
-        )
+        told.append(Sentence(f"It has paid for itself against the API after {_months(even)}.", even.grade, even.source))
     elif found.never:
         told.append(
             Sentence(
@@ -81,6 +73,15 @@ def _money(case: Case) -> Section:
         ("The API a month", _figure(found.api, currency), found.api.grade if found.api else ""),
     )
     return Section("cost", "What it costs", tuple(told), (Table(f"In {currency}", ("What", "Amount", "How sure"), rows),))
+
+
+def _months(even: Figure) -> str:
+    value = f"about {units.trimmed(even.value, 1)} months"
+    if even.grade != "estimated" or even.low is None:
+        return value
+    if even.high is None:
+        return f"{value} (not before {units.trimmed(even.low, 1)}, and perhaps never)"
+    return f"{value} ({units.trimmed(even.low, 1)} to {units.trimmed(even.high, 1)})"
 
 
 def _vat(case: Case) -> str:

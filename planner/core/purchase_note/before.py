@@ -49,11 +49,7 @@ def _assumptions(case: Case) -> Section:
 
 def _assumed(case: Case) -> Iterator[tuple[str, str, str, str]]:
     request, plan, weights = case.plan.request, case.plan, case.drawn.job.weights
-    given = request.model_fields_set
-    durations = {"generate_seconds", "turn_seconds", "output_tokens"} & {name for name in given if getattr(request, name) is not None}
-    load = f"{units.seconds(plan.workload.generate_seconds)} of {units.seconds(plan.workload.turn_seconds)}"
-    preset = PRESETS[request.usage]
-    yield "Duty cycle", load, "entered" if durations else "estimated", "as entered" if durations else f"{preset.title}: {preset.why}"
+    yield ("Duty cycle", f"{units.seconds(plan.workload.generate_seconds)} of {units.seconds(plan.workload.turn_seconds)}", *_duty(case))
     yield (
         "Context",
         f"{request.context:,} tokens",
@@ -72,7 +68,7 @@ def _assumed(case: Case) -> Iterator[tuple[str, str, str, str]]:
         "Price",
         case.cost.words,
         "entered" if case.cost.is_offer and case.cost.count else "",
-        "the price list" if case.cost.is_offer else "the catalogue: a hint, no offer",
+        _priced_by(case),
     )
     kwh = case.tariff.per_kwh
     yield (
@@ -81,6 +77,27 @@ def _assumed(case: Case) -> Iterator[tuple[str, str, str, str]]:
         "" if kwh is None else "entered",
         "as entered" if kwh is not None else "",
     )
+
+
+def _priced_by(case: Case) -> str:
+    if not case.cost.count:
+        return ""
+    if case.cost.is_offer:
+        return "the price list"
+    return "the catalogue: a hint, no offer" if case.cost.prices else "nobody gave one"
+
+
+def _duty(case: Case) -> tuple[Sure, str]:
+    """How sure the duty cycle is, and from where."""
+    request, preset = case.plan.request, PRESETS[case.plan.request.usage]
+    if request.generate_seconds is not None:
+        return "entered", "as entered"
+    if request.output_tokens:
+        known = case.plan.speed.measured
+        return (
+            "computed" if known else "estimated"
+        ), f"the lengths entered, at the {'speeds measured' if known else 'estimated speeds below'}"
+    return "estimated", f"{preset.title}: {preset.why}"
 
 
 def _rate(rate: Figure | None) -> str:
