@@ -56,6 +56,7 @@ def context(plan: Carried, typed: Mapping[str, str] | None = None, errors: Mappi
         "text": typed.get("text", ""),
         "numbers": [(each, typed.get(each.name, ""), errors.get(each.name, "")) for each in NUMBERS],
         "beside": [(each, errors.get(each.name, "")) for each in BESIDE],
+        "beside_open": any(typed.get(each.name) for each in NUMBERS) or any(name not in {"logs", "text"} for name in errors),
         "logs_error": errors.get("logs", ""),
         "problems": [(name, LABELS[name], sentence) for name, sentence in errors.items()],
         "sources": SOURCES,

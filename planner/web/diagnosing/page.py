@@ -55,6 +55,8 @@ _TTFT_FROM: Final[Mapping[str, str]] = {
     "launch": "From getting a slot (how long a request waited for it is not in a log) to the first token",
 }
 _UNKNOWN: Final = "not known"
+# The last range of batches has no end that anybody would set.
+_ANY_BATCH: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def _rates(rates: Rates) -> Iterator[Row]:
     for name, value in (("Prefill", rates.prefill), ("Decode", rates.decode)):
         yield Row(name, (f"{units.significant(value)} tokens/s" if value else _UNKNOWN, known if value else "too little in this log"))
     for each in rates.by_batch:
-        span = f"{each.low:,}" if each.low == each.high else f"{each.low:,} to {each.high:,}"
+        span = f"{each.low:,} and more" if each.high > _ANY_BATCH else f"{each.low:,} to {each.high:,}"
         note = f"with whatever ran beside; {each.count:,} measured"
         yield Row(f"Prefill, {span} tokens a pass", (f"{units.significant(each.rate)} tokens/s", note))
 
