@@ -1,5 +1,6 @@
 """The calls that work something out and keep nothing: a plan, the hardware table, a simulation, a diagnosis."""
 
+from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest, JsonResponse
@@ -16,7 +17,7 @@ from planner.core.comparing import compare
 from planner.core.comparing.machines import machines
 from planner.core.comparing.order import Sieve, best_of_each, ranked, sift
 from planner.core.comparing.report import comparison_json
-from planner.core.comparing.scope import read_scope
+from planner.core.comparing.scope import Scope, read_scope
 from planner.core.comparing.table import assumptions
 from planner.core.diagnosing.report import diagnosis_json
 from planner.core.errors import InputError
@@ -54,11 +55,12 @@ def compare_machines(request: HttpRequest, asked: CompareRequest) -> JsonRespons
     if one := next((name for name in ONE_MACHINE if name in asked.model_fields_set), None):
         raise InputError("The table is of many machines: name them in devices and counts, or none for all.", field=one)
     prices = parse_prices(asked.prices) if asked.prices else NO_PRICES
-    scope = read_scope(
-        devices=",".join(asked.devices),
-        counts=",".join(map(str, asked.counts)),
-        have=asked.have,
-        offers=tuple(offer.name for offer in prices.offers),
+    scope = Scope(
+        devices=_read(
+            "devices", lambda: read_scope(devices=",".join(asked.devices), offers=tuple(each.name for each in prices.offers))
+        ).devices,
+        counts=tuple(sorted(set(asked.counts))),
+        have=_read("have", lambda: read_scope(have=asked.have)).have,
     )
     if (count := sum(1 for _ in machines(asked, scope, prices))) > MAX_MACHINES:
         raise InputError(f"These are {count:,} machines, and one call compares {MAX_MACHINES} at most: name fewer counts.", field="counts")
@@ -71,6 +73,14 @@ def compare_machines(request: HttpRequest, asked: CompareRequest) -> JsonRespons
     shown = rows[asked.offset : asked.offset + asked.limit]
     told = comparison_json(shown, model=source.id, currency=prices.currency, assumed=assumptions(asked))
     return reply({**told, "total": len(rows), "limit": asked.limit, "offset": asked.offset})
+
+
+def _read(field: str, read: Callable[[], Scope]) -> Scope:
+    """What `read` makes of an input; its refusal under the name that the input has here."""
+    try:
+        return read()
+    except InputError as refused:
+        raise InputError(str(refused), field=field) from None
 
 
 def _sieve(asked: CompareRequest) -> Sieve:

@@ -44,6 +44,8 @@ class TableRow(BaseModel):
     slots_needed: int | None
     verdict: Verdict
     limit: Limit
+    generate_seconds: float | None
+    turn_seconds: float | None
     wait_probability: float | None
     mean_wait: float | None
     prefill_rate: float | None
