@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -14,6 +14,7 @@ from planner.api.described import Schema, operations, schema
 from planner.api.replies import reply
 
 _REF: Final = "#/components/schemas/"
+_WORDS: Final = {"string": "text", "date-time": "time", "binary": "file", None: "anything"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +148,7 @@ def _parts(told: Schema) -> Iterator[Part]:
 
 
 def _word(told: Schema) -> str:
-    word: Any = {"string": "text", "date-time": "time", "binary": "file", None: "anything"}
-    kind = told.get("format") if told.get("format") in word else told.get("type")
+    kind = told.get("format") or told.get("type")
     low, high = told.get("minimum"), told.get("maximum")
     bounds = f" {low:,} to {high:,}" if low is not None and high is not None else ""
-    return f"{word.get(kind, kind)}{bounds}"
+    return f"{_WORDS.get(kind, kind)}{bounds}"
