@@ -197,4 +197,6 @@ def test_the_report_draws_its_pictures_from_a_folder_and_asks_for_nothing(
     expect(alone.locator("#verdict")).to_contain_text(FROZEN)
     assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
     assert complaints == []
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert [each["id"] for each in axe.run(alone).response["violations"]] == []
     context.close()

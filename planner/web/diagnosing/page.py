@@ -123,6 +123,8 @@ def shown(diagnosis: Diagnosis, *, plan: Carried | None = None, shared: bool = F
         "what_if": tuple(_what_if(each) for each in diagnosis.what_if),
         "warnings": diagnosis.warnings,
         "unparsed": diagnosis.counts.unparsed_examples,
+        "also": _also(diagnosis),
+        "engine_title": _title(diagnosis.facts.engine),
         "plan_address": _plan_address(diagnosis, plan),
         "grades": list(GRADES.items()),
     }
@@ -136,11 +138,21 @@ def _words(text: str, *, shared: bool) -> str:
 def _server(diagnosis: Diagnosis, *, shared: bool) -> str:
     """`llama-server b11434, 854 tasks over 24 h`."""
     facts = diagnosis.facts
-    title = engines()[facts.engine].title if facts.engine in engines() else facts.engine
+    title = _title(facts.engine)
     version = facts.values.get("version")
     named = f"{title} {_words(str(version), shared=shared)[:40]}" if version else title
     span = f" over {units.seconds(diagnosis.span_s)}" if diagnosis.span_s else ""
     return f"{named}, {units.counted(diagnosis.tasks, 'task')}{span}"
+
+
+def _title(engine: str) -> str:
+    return engines()[engine].title if engine in engines() else engine
+
+
+def _also(diagnosis: Diagnosis) -> str:
+    """Other engines whose lines stand in the log and are not read, "" where there are none."""
+    named = diagnosis.facts.values.get("also")
+    return ", ".join(_title(str(name)) for name in named) if isinstance(named, list) else ""
 
 
 def _readouts(diagnosis: Diagnosis) -> Iterator[Asked]:
