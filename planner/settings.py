@@ -224,6 +224,8 @@ if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Requests of one user, or of one address where nobody is logged in. A site for this machine alone has no strangers to hold off.
 RATE_LIMIT = read_limit("requests", env_text("RATE_LIMIT", "off" if ONLY_THIS_MACHINE else "600/m"))
+# Likewise logs to diagnose, each of which may take as long as hundreds of plans.
+DIAGNOSE_RATE_LIMIT = read_limit("diagnoses", env_text("DIAGNOSE_RATE_LIMIT", "off" if ONLY_THIS_MACHINE else "20/m"))
 METRICS_TOKEN = env_text("METRICS_TOKEN", "")
 
 # The Hub client: where it asks, with whose token (none unless the operator gives one), and how long it waits.

@@ -15,8 +15,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import ManagementUtility
 from django.http import HttpResponse
 from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.core import units
+from planner.operations.rates import Limit
 from planner.web.diagnosing import uploaded
 from planner.web.terms import TERMS
 from tests.log_writer import Style, Written, write
@@ -234,6 +237,23 @@ def test_what_is_too_large_is_sent_to_the_command_line(client: Client, log: byte
     refused = client.post("/diagnose/", b"", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(2**40))
     assert refused.status_code == 413
     assert "manage.py diagnose FILE" in text_of(refused)
+
+
+@pytest.mark.django_db
+def test_who_sends_one_log_after_the_other_is_asked_to_wait(client: Client, log: bytes, settings: Any) -> None:
+    settings.DIAGNOSE_RATE_LIMIT = Limit("diagnoses", 2, 86_400)
+    assert [send(client, log[:2_000]).status_code for _ in range(3)] == [200, 200, 429]
+    assert client.get("/diagnose/").status_code == 200
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.tuples(st.binary(max_size=300), st.binary(max_size=300)), place=st.integers(0, 20_000), cut=st.integers(0, 3_000))
+def test_whatever_is_in_a_log_the_page_answers_or_refuses(
+    client: Client, log: bytes, noise: tuple[bytes, bytes], place: int, cut: int
+) -> None:
+    response = send(client, noise[0] + log[:place] + noise[1] + log[place + cut :])
+    assert response.status_code in {200, 400}
+    assert (response.status_code == 400) == bool(note(response, "logs"))
 
 
 def test_more_files_than_a_log_has_parts_are_refused(client: Client, log: bytes) -> None:

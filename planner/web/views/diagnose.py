@@ -1,5 +1,6 @@
 """Why a server was slow: its log comes in, the diagnosis goes out, and nothing of either is kept."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
@@ -7,6 +8,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from planner.core.errors import InputError
 from planner.diagnoses import diagnosis_of
+from planner.operations.limits import refusal, subject_of, take
 from planner.web.carried import carried, carried_by
 from planner.web.diagnosing import form, uploaded
 from planner.web.diagnosing.page import command, shown
@@ -19,6 +21,8 @@ def diagnose(request: HttpRequest) -> HttpResponse:
     """The form, and above it the diagnosis of what was sent; or the same as one file, where that was asked for."""
     if request.method != "POST":
         return render(request, "diagnose/page.html", form.context(carried_by(request)))
+    if settings.DIAGNOSE_RATE_LIMIT and not (standing := take(settings.DIAGNOSE_RATE_LIMIT, subject_of(request))).allowed:
+        return refusal(request, standing)
     plan = carried(request.POST.get("plan", ""))
     try:
         given = uploaded.material(request.POST, request.FILES)
