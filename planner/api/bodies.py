@@ -53,12 +53,17 @@ class CompareRequest(PlanRequest):
 
     model_config = ConfigDict(json_schema_extra=_without_one_machine)
 
-    devices: Annotated[tuple[Text, ...], Field(max_length=MAX_DEVICES, examples=[["rtx-4090", "l40s"]])] = ()
-    counts: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(max_length=MAX_COUNTS, examples=[[1, 2, 4]])] = ()
-    have: Annotated[Text, Field(examples=["2x3090"])] = ""
-    prices: Annotated[str, Field(max_length=MAX_BYTES)] = ""
-    kwh_price: Amount | None = None
-    hours: Annotated[float, Field(gt=0, le=24, allow_inf_nan=False)] = 24.0
+    devices: Annotated[
+        tuple[Text, ...],
+        Field(max_length=MAX_DEVICES, examples=[["rtx-4090", "l40s"]], description="Names of the catalogue or of offers in prices."),
+    ] = ()
+    counts: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(max_length=MAX_COUNTS, examples=[[1, 2, 4]], description="How many of each.")
+    ] = ()
+    have: Annotated[Text, Field(examples=["2x3090"], description="What stands there already: it need not be bought.")] = ""
+    prices: Annotated[str, Field(max_length=MAX_BYTES, description="A price list as CSV.")] = ""
+    kwh_price: Annotated[Amount, Field(description="Of a kWh, for the cost of a month.")] | None = None
+    hours: Annotated[float, Field(gt=0, le=24, allow_inf_nan=False, description="Of a day in which people are there.")] = 24.0
 
     max_price: Amount | None = None
     max_watts: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None

@@ -13,6 +13,7 @@ from planner.api.calls import api
 from planner.api.idempotency import HEADER, LASTS
 from planner.operations.problems import TYPE
 from planner.permissions import RULES, Rule
+from planner.web.simulating.inputs import GROUPS
 
 Schema = dict[str, Any]
 METHODS: Final = ("get", "post", "put", "delete")
@@ -20,6 +21,7 @@ METHODS: Final = ("get", "post", "put", "delete")
 _BOUNDS: Final = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 _NUMBERS: Final = frozenset({"integer", "number"})
 _TEXT: Final = {"type": "string"}
+_INPUTS: Final = {each.name: (each.label, each.unit, each.hint) for group in GROUPS for each in group.inputs}
 # Something for each name in a path, to find its rule by.
 _PLACES: Final = {"plan_id": "A" * PUBLIC_LENGTH, "number": "1", "link_id": "1"}
 _HEADERS: Final = {
@@ -61,10 +63,19 @@ def schema() -> Schema:
     told["components"]["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "A token of your account’s page. " + _scopes()}
     }
-    told["paths"] = {path: told["paths"][path] for path in sorted(told["paths"])}
+    for name in ("PlanRequest", "CompareRequest", "SimulateRequest"):
+        _say_what_inputs_are(told["components"]["schemas"][name]["properties"])
     for path, method, call in operations(told):
         _complete(call, path, method)
     return told
+
+
+def _say_what_inputs_are(properties: Schema) -> None:
+    """In the words that stand beside them on the pages."""
+    for name, each in properties.items():
+        if name in _INPUTS and "description" not in each:
+            label, unit, hint = _INPUTS[name]
+            each["description"] = ": ".join(filter(None, (f"{label}, {unit}" if unit else label, hint)))
 
 
 def operations(told: Schema) -> Iterator[tuple[str, str, Schema]]:

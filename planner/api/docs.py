@@ -63,14 +63,12 @@ def openapi(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 (ninja passes
 
 def docs(request: HttpRequest) -> HttpResponse:
     told = schema()
-    calls = [_call(path, method, call) for path, method, call in operations(told)]
-    tags = {call["operationId"]: call["tags"][0] for _, _, call in operations(told)}
-    ordered = sorted(calls, key=lambda call: (list(dict.fromkeys(tags.values())).index(tags[call.id]), call.path))
+    calls = [(call["tags"][0], _call(path, method, call)) for path, method, call in operations(told)]
     context = {
         "nav": "api",
         "about": ABOUT,
         "scopes": Scope.choices,
-        "groups": [(tag, list(found)) for tag, found in groupby(ordered, key=lambda call: tags[call.id])],
+        "groups": [(tag, [call for _, call in found]) for tag, found in groupby(calls, key=lambda each: each[0])],
         "models": [_model(name, each) for name, each in sorted(told["components"]["schemas"].items())],
     }
     return render(request, "api/docs.html", context)
