@@ -55,7 +55,11 @@ def test_a_log_is_answered_in_place_with_the_answer_first(open_page: OpenPage, l
     expect(page.locator("#verdict")).to_contain_text(FROZEN)
     expect(page.locator("#verdict")).to_be_focused()
     expect(page).to_have_title(re.compile(FROZEN))
-    assert page.locator(".finding .code").first.get_by_role("button", name="Copy").is_visible()
+    fix = page.locator(".finding .code").first
+    assert fix.get_by_role("button", name="Copy").is_visible()
+    with page.expect_download() as download:
+        fix.get_by_role("link", name="Download").click()
+    assert Path(download.value.path()).read_text() == fix.locator("pre").inner_text() + "\n"
     drawn(page)
     assert page.locator("#chart-slots .scatterlayer .trace").count() == 4
     assert page.locator("#chart-slots").get_attribute("aria-label").startswith("What each slot did from")
