@@ -153,7 +153,7 @@ def _plain(node: Any, *, names: bool = False) -> Any:
         return found
     if isinstance(found.get("title"), str) and "version" not in found:  # the description itself has a title and a version
         del found["title"]
-    bounds = {_BOUNDS[word]: found.pop(word) for word in _BOUNDS.keys() & found.keys()}
+    bounds = {name: found.pop(word) for word, name in _BOUNDS.items() if word in found}
     for kind in [found, *found.get("anyOf", [])]:
         if kind.get("type") in _NUMBERS:
             kind.update(bounds)

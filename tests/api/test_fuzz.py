@@ -32,7 +32,7 @@ from planner.wsgi import application
 from tests.api.conftest import caller
 from tests.plans.conftest import People
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 CONFIG = SchemathesisConfig(
     projects=ProjectsConfig(
         default=ProjectConfig(
