@@ -1,6 +1,7 @@
 """The OpenAPI description of the calls: what ninja reads from their types, and what holds for all of them."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -37,6 +38,15 @@ _HEADERS: Final = {
 }
 _ALWAYS: Final = ("RateLimit", "RateLimit-Policy", "X-Request-ID")
 _BESIDE: Final = {401: ("WWW-Authenticate",), 403: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
+_WITH: Final = {("plans", "201"): ("Location", "ETag", "Idempotency-Replayed"), ("saved-plan", "200"): ("ETag",)}
+_ONCE: Final = frozenset({("plans", "post")})
+_KEY: Final = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": f"Within {LASTS // timedelta(hours=1)} hours the same call with the same key saves nothing new and has the same answer.",
+    "schema": {**_TEXT, "pattern": "^[!-~]{1,255}$"},
+}
 _WHY: Final = {
     400: "What was sent cannot be read.",
     401: "The token is missing, has ended or was revoked.",
@@ -87,35 +97,24 @@ def operations(told: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def _complete(call: Schema, path: str, method: str) -> None:
+    """What the call's rule and its address say beside its types."""
     name = resolve(path.format(**_PLACES)).url_name or ""
     rule = RULES[f"api:{name}"]
-    scope = (rule.scopes or {}).get(method.upper())
     call["security"] = [{"token": []}] if rule.personal else [{}, {"token": []}]
-    if scope:
+    if scope := (rule.scopes or {}).get(method.upper()):
         call["x-scope"] = scope.value
-    if method == "post" and name == "plans":
-        why = f"1 to 255 visible characters. A call that is repeated within {LASTS.days * 24 + LASTS.seconds // 3600} hours with the same key and body saves nothing new and has the same answer."
-        call["parameters"].append(
-            {"name": HEADER, "in": "header", "required": False, "description": why, "schema": {**_TEXT, "pattern": "^[!-~]{1,255}$"}}
-        )
+    if (name, method) in _ONCE:
+        call["parameters"].append(_KEY)
     for parameter in call["parameters"]:
-        if parameter["in"] == "path" and parameter["name"] == "plan_id":
+        if parameter["name"] == "plan_id":
             parameter["schema"] = {**_TEXT, "pattern": f"^{PublicId.regex}$"}
     if "requestBody" in call:
         call["requestBody"]["required"] = True
     answers = {str(status): answer for status, answer in call["responses"].items()}
     for status, answer in answers.items():
-        more = (
-            ("Location", "ETag", "Idempotency-Replayed")
-            if name == "plans" and status == "201"
-            else ("ETag",)
-            if name == "saved-plan" and status == "200"
-            else ()
-        )
-        answer["headers"] = _headers(*_ALWAYS, *more)
+        answer["headers"] = _headers(*_ALWAYS, *_WITH.get((name, status), ()))
     refusals = sorted(_statuses(rule, method, name, body="requestBody" in call))
-    answers |= {str(status): {"$ref": f"#/components/responses/Refused{status}"} for status in refusals}
-    call["responses"] = answers
+    call["responses"] = answers | {str(status): {"$ref": f"#/components/responses/Refused{status}"} for status in refusals}
 
 
 def _statuses(rule: Rule, method: str, name: str, *, body: bool) -> set[int]:
@@ -124,7 +123,7 @@ def _statuses(rule: Rule, method: str, name: str, *, body: bool) -> set[int]:
         found.add(404)
     if body:
         found |= {413, 415}
-    if method == "put" or (name == "plans" and method == "post"):
+    if method == "put" or (name, method) in _ONCE:
         found.add(409)
     return found
 

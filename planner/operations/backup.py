@@ -1,8 +1,8 @@
 """Back-ups: every row as a line of JSON, which SQLite and PostgreSQL both read; written and read one row at a time.
 
 The file is gzip. Its first line says what it is and at which migrations, its last how many rows there are and their SHA-256, so that
-a file that was cut off or changed is refused before anything is believed. Sessions, counts and the cache are left out: restoring
-must not log in again who was logged out since.
+a file that was cut off or changed is refused before anything is believed. Sessions, counts, the cache and answers that are kept for
+repeated calls are left out: restoring must not log in again who was logged out since, nor say of a plan that it is saved.
 """
 
 import gzip
@@ -21,11 +21,12 @@ from django.core.management.color import no_style
 from django.core.serializers.base import DeserializationError
 from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.recorder import MigrationRecorder
+from redis.exceptions import RedisError
 
 import planner
 
 FORMAT: Final = "slotwise back-up 1"
-LEFT_OUT: Final = frozenset({"sessions.session", "operations.count", "operations.cacheentry"})
+LEFT_OUT: Final = frozenset({"sessions.session", "operations.count", "operations.cacheentry", "api.keptanswer"})
 # A saved plan with its result takes a few hundred kilobytes at most.
 LONGEST_LINE: Final = 64 * 2**20
 _ROWS_AT_ONCE: Final = 200
@@ -64,7 +65,12 @@ def restore_backup(file: IO[bytes]) -> int:
         raise BackupError(f"The file cannot be read to its end, so nothing was restored: {error.__cause__ or error}") from error
     except DatabaseError as error:
         raise BackupError(f"The database refused a row, so nothing was restored: {error.__cause__ or error}") from error
-    cache.clear()  # a cache server may hold log-ins of the rows that are gone
+    try:
+        cache.clear()  # a cache server may hold log-ins of the rows that are gone
+    except RedisError as error:
+        raise BackupError(
+            "Everything is restored, but the cache server does not answer: empty it before the site starts, or log-ins of before live on."
+        ) from error
     return rows
 
 
