@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
 from django.http import QueryDict
@@ -10,13 +10,14 @@ from django.template.loader import render_to_string
 
 from planner import VERSION
 from planner.core import catalog
-from planner.core.economics import NO_TERMS
+from planner.core.draft import Source
+from planner.core.economics import NO_TERMS, Terms
 from planner.core.errors import InputError, one_line
-from planner.core.prices import NO_PRICES
+from planner.core.prices import NO_PRICES, Prices
 from planner.core.purchase_note import purchase_note
 from planner.core.purchase_note.tree import PurchaseNote
-from planner.core.request import FIELDS, RequestError, read_request
-from planner.core.running_cost import NO_TARIFF
+from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
+from planner.core.running_cost import NO_TARIFF, Tariff
 from planner.sources import find_model
 from planner.web import choices, site
 from planner.web.address import EXAMPLE, address, given, query
@@ -104,8 +105,27 @@ def read_note(asked: QueryDict) -> Noted:
     if request is None or source is None or errors:
         return Noted(typed, None, errors)
     beside = typed.get("beside", "")
-    made = part("", lambda: purchase_note(request, source, have=have, prices=prices, tariff=tariff, terms=terms, beside=beside), None)
+    need = frozenset(request.model_fields_set)
+    made = part(
+        "", lambda: _written(request, source, have=have, prices=prices, tariff=tariff, terms=terms, beside=beside, named=need), None
+    )
     return Noted(typed, made, errors)
+
+
+@lru_cache(maxsize=8)
+def _written(
+    request: PlanRequest,
+    source: Source,
+    *,
+    have: tuple[tuple[str, int], ...],
+    prices: Prices,
+    tariff: Tariff,
+    terms: Terms,
+    beside: str,
+    named: frozenset[str],  # noqa: ARG001 (an input that was given counts, also where it is the default)
+) -> PurchaseNote:
+    """The page and its file are of the same note."""
+    return purchase_note(request, source, have=have, prices=prices, tariff=tariff, terms=terms, beside=beside)
 
 
 def _line(name: str, typed: Mapping[str, str]) -> str:
