@@ -11,6 +11,8 @@ from planner.core.errors import InputError
 from planner.core.simulating.recorded import MAX_LINE, Recorded, read_recorded
 
 _GZIP: Final = b"\x1f\x8b"
+# A line costs time whatever is in it: an empty one counts as this many characters, so that a small packed file of them ends soon.
+_SHORTEST: Final = 32
 
 
 def read_recording(raw: BinaryIO, *, name: str, most_bytes: int) -> tuple[Recorded, ...]:
@@ -28,7 +30,7 @@ def bounded(file: TextIO, most_bytes: int) -> Iterator[str]:
     """Lines, one that is longer than any real one in pieces, up to a bound on all of it."""
     left = most_bytes
     while left > 0 and (line := file.readline(MAX_LINE)):
-        left -= len(line)
+        left -= max(len(line), _SHORTEST)
         yield line
     if left <= 0:
         raise InputError(f"More than {units.size(most_bytes)} of log: cut it to the hours that matter.", field="replay")

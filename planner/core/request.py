@@ -112,9 +112,9 @@ R = TypeVar("R", bound=PlanRequest)
 FIELDS: Final = tuple(PlanRequest.model_fields)
 
 _SENTENCES: Final = {
-    "greater_than_equal": "must be at least {ge}",
-    "greater_than": "must be greater than {gt}",
-    "less_than_equal": "must be at most {le}",
+    "greater_than_equal": "must be at least {ge:,}",
+    "greater_than": "must be greater than {gt:,}",
+    "less_than_equal": "must be at most {le:,}",
     "string_too_long": "is longer than {max_length:,} characters",
     "string_type": "must be text",
     "string_unicode": "has a character that is none: type it again",
@@ -139,7 +139,8 @@ def sentence(name: str, error: Mapping[str, Any]) -> str:
         return str(context["error"])
     rule = _SENTENCES.get(error["type"])
     label = name.replace("_", " ")
-    return f"{label} {rule.format(**context)}." if rule else f"{label} cannot be used as it is: {error['msg']}."
+    bounds = {bound: int(value) if isinstance(value, float) and value.is_integer() else value for bound, value in context.items()}
+    return f"{label} {rule.format(**bounds)}." if rule else f"{label} cannot be used as it is: {error['msg']}."
 
 
 class RequestError(InputError):

@@ -162,6 +162,7 @@ def traffic(request: SimulationRequest, chosen: Draft, source: Source, server: S
             f"{units.counted(beside, 'request')} in flight."
         )
         assumed.append(Remark("output_tokens_assumed", said, "output_tokens"))
+    assumed += _cut(request, prompt=prompt, output=output, context=context)
     sent = Traffic(
         people=request.users,
         kinds=_kinds(request, prompt=min(prompt, context), output=min(output, context)),
@@ -178,6 +179,25 @@ def traffic(request: SimulationRequest, chosen: Draft, source: Source, server: S
         seed=request.seed,
     )
     return sent, tuple(assumed)
+
+
+def _cut(request: SimulationRequest, *, prompt: int, output: int, context: int) -> list[Remark]:
+    """What is said of turns that are longer than the context: the simulated ones are not what was asked for."""
+    asked = [("a turn", prompt)]
+    if request.long_share:
+        asked.append(("a long prompt", request.long_tokens))
+    if request.image_share:
+        asked.append(("a turn with an image", prompt + request.image_tokens))
+    too_long = [(what, tokens) for what, tokens in asked if request.shared_tokens + tokens + output > context]
+    if not too_long:
+        return []
+    what, tokens = max(too_long, key=lambda each: each[1])
+    beside = f" beside the {request.shared_tokens:,} that all share" if request.shared_tokens else ""
+    said = (
+        f"The {tokens:,} prompt and {output:,} answer tokens of {what}{beside} do not fit in a context of {context:,}: "
+        "what is simulated is cut to it, the prompt before the answer."
+    )
+    return [Remark("lengths_cut", said, "context")]
 
 
 def _answer_tokens(seconds: float, prompt: int, beside: int, cost: PassCost, context: int) -> int:

@@ -1,5 +1,6 @@
 """Settings chosen by simulation: the passes, the queue, the slots and what people feel, each against the plan's own load."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from planner.core.plan import Plan
 from planner.core.planning import choose_engine, make_plan
 from planner.core.request import read_request
 from planner.core.simulated import with_batch
+from planner.core.simulation import simulate
 from planner.sources import find_model
 
 # A machine as slow as a production server of 2026 that was measured: 800 tokens/s of prefill, 52 of decode.
@@ -187,9 +189,13 @@ def test_all_runs_of_a_plan_together_stay_within_their_bound() -> None:
     whole = budget.left
     draft, source = drafted(engine="vllm", slots=40, users=60, prompt_tokens=4000, output_tokens=400, think_seconds=20, pause_target=0.05)
     tried = rehearsal(draft, source, budget)
+    made = tried.run().events
+    assert 0 < made < whole - budget.left
+    left = budget.left
     tried.run()
-    tried.run()
-    assert budget.left == whole - tried.run().events
+    assert budget.left == left
+    tried.run(with_batch(tried.server, 512))
+    assert budget.left == left - tried.run(with_batch(tried.server, 512)).events
     budget.left = 1
     with pytest.raises(NotRehearsedError, match="longer than a page may"):
         tried.run(with_batch(tried.server, 256))
@@ -210,6 +216,84 @@ def test_a_queue_is_left_alone_where_a_shorter_one_helps_little() -> None:
     kept = advised(draft, source).fit
     assert kept.max_queue == draft.fit.max_queue
     assert "waits at most" in kept.max_queue_why
+    # The mean of the formula, which would keep the patience, is not said beside a simulation that does not.
+    assert "within the 0.5 s" not in kept.max_queue_why
+    assert "people are ready to wait 0.5 s. None is shorter; more slots or shorter turns may." in kept.max_queue_why
+
+
+# Loads that an empty server answers at first and then falls behind: what counts is how it goes on. From a run of a working day.
+CROWDED = [
+    {
+        "device": "h100-sxm",
+        "engine": "vllm",
+        "users": 200,
+        "prompt_tokens": 3000,
+        "output_tokens": 500,
+        "think_seconds": 30,
+        "context": 16384,
+    },
+    {
+        "device": "rtx-3090",
+        "engine": "ollama",
+        "users": 100,
+        "prompt_tokens": 2000,
+        "output_tokens": 300,
+        "think_seconds": 10,
+        "context": 8192,
+    },
+    {"users": 20, "engine": "vllm"},
+]
+
+
+@pytest.mark.parametrize("inputs", CROWDED)
+def test_what_a_plan_says_people_feel_is_what_a_working_day_of_the_same_gives(inputs: dict[str, Any]) -> None:
+    plan = planned(**inputs)
+    draft, source = drafted(**inputs)
+    tried = rehearsal(draft, source, Budget())
+    server = with_batch(tried.server, plan.engine.batch_tokens or tried.server.batch_tokens)
+    day = simulate(server, tried.cost, replace(tried.load, duration_s=8 * 3600.0)).everyone
+    assert plan.speed.ttft_seconds.p50 == pytest.approx(day.ttft.p50, rel=0.2)
+    assert plan.speed.ttft_seconds.p95 == pytest.approx(day.ttft.p95, rel=0.2)
+    assert plan.speed.pause_seconds.p95 == pytest.approx(day.pause.p95, rel=0.1)
+
+
+def test_few_people_with_long_prompts_are_tried_too() -> None:
+    """Five people whose turns read a history of 15,000 tokens take hundreds of small passes each."""
+    five = {"prefill_rate": 800, "decode_rate": 52, "users": 5, "prompt_tokens": 15_000, "output_tokens": 400, "think_seconds": 60}
+    for adapters in (0, 2):
+        plan = planned(**five, context=32_768, adapters=adapters, switch_seconds=0.74)
+        assert plan.speed.felt_source.startswith("Simulated: ")
+        assert plan.engine.batch_tokens_why.startswith("Simulated: ")
+
+
+def test_what_is_felt_without_the_queue_s_bound_says_so() -> None:
+    crowded = planned(**SLOW | {"users": 60, "slots": 2})
+    assert crowded.speed.felt_source.endswith("turns of your load, with nobody turned away.")
+    assert "with nobody turned away, a turn waits" in next(r.message for r in crowded.remarks if r.code == "wait_beyond_patience")
+    assert "nobody turned away" not in planned(users=2).speed.felt_source
+
+
+@pytest.mark.parametrize(
+    ("inputs", "awaited"),
+    [
+        ({"slots": 2, "users": 40}, "a slot"),
+        ({"slots": 2, "users": 40, "adapters": 2}, "a slot or for another adapter's turn to end"),
+        # vLLM reads the turns of all adapters in one step.
+        ({"engine": "vllm", "users": 60, "adapters": 2}, "a slot"),
+        ({"engine": "vllm", "users": 40, "slots": 64, "context": 8192, "output_tokens": 1500}, "room in the cache"),
+    ],
+)
+def test_a_wait_is_for_what_the_engine_makes_people_wait_for(inputs: dict[str, Any], awaited: str) -> None:
+    plan = planned(**SLOW | {"patience": 1} | inputs)
+    said = next(remark.message for remark in plan.remarks if remark.code == "wait_beyond_patience")
+    assert f" for {awaited} (95 % of turns)" in said
+
+
+def test_a_change_of_adapter_costs_what_the_request_says() -> None:
+    alone, quick, slow = (
+        planned(**SLOW, slots=4, adapters=adapters, switch_seconds=seconds).speed for adapters, seconds in ((1, 5), (2, 0), (2, 5))
+    )
+    assert alone.ttft_seconds.p95 < quick.ttft_seconds.p95 < slow.ttft_seconds.p95
 
 
 ASKED = st.fixed_dictionaries(
@@ -233,3 +317,9 @@ def test_the_same_request_is_the_same_plan_and_its_queue_never_longer_than_peopl
     assert 1 <= first.fit.max_queue <= max(1, asked["users"] - first.fit.slots)
     assert first.fit.max_queue <= draft.fit.max_queue
     assert first.job.batch_tokens in batch_choices(engines()[asked["engine"]], draft.job)
+
+
+def test_what_a_shorter_queue_cannot_do_one_adapter_for_all_may() -> None:
+    said = planned(**SLOW | {"users": 20, "slots": 8, "adapters": 4, "switch_seconds": 2, "patience": 10}).fit.max_queue_why
+    assert "does not keep that either (" in said
+    assert "; one adapter for all may." in said

@@ -126,6 +126,7 @@ def test_independent_requests_come_as_often_as_all_people_together() -> None:
         ({"kinds": ()}, "add up to 1"),
         ({"arrivals": "poisson", "turn_s": 0.0}, "from one turn of a person"),
         ({"shared_tokens": 499}, "leave room"),
+        ({"context_tokens": 1}, "A context of 1 token cannot hold a prompt and an answer"),
     ],
 )
 def test_a_load_that_means_nothing_is_refused(changes: dict[str, object], sentence: str) -> None:

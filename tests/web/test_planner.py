@@ -80,7 +80,7 @@ def test_inputs_are_kept_as_they_were_typed_and_what_was_understood_stands_besid
         ({"engine": "tgi"}, "engine", "must be one of"),
         ({"usage": "everything"}, "usage", "must be one of"),
         ({"count": "1e99"}, "count", "far too large"),
-        ({"port": "70000"}, "port", "at most 65535"),
+        ({"port": "70000"}, "port", "at most 65,535"),
     ],
 )
 def test_a_refused_input_says_why_at_its_field_and_keeps_the_form(

@@ -116,6 +116,8 @@ def test_a_log_is_sent_again_with_what_its_cache_held(run: Any, tmp_path: Path) 
     "calls",
     [
         "time,prompt_tokens,output_tokens\n5,100,20\n6.5,200,30\n",
+        # As a spreadsheet saves it.
+        "\ufefftime;prompt_tokens;output_tokens\r\n5;100;20\r\n6.5;200;30\r\n",
         '{"time": 5, "prompt_tokens": 100, "output_tokens": 20}\n{"time": 6.5, "prompt_tokens": 200, "output_tokens": 30}\n',
     ],
 )
@@ -123,6 +125,16 @@ def test_an_application_s_own_calls_are_sent_again(run: Any, calls: str) -> None
     result = run(*EXAMPLE[:3], "--replay", "-", "--json", stdin=calls).json
     (only,) = result["runs"]
     assert (only["requests"], only["prompt_tokens"], only["output_tokens"]) == (2, 300, 50)
+
+
+def test_the_text_of_one_run_says_how_it_stands_to_the_limits_and_no_short_run_s_figures(run: Any) -> None:
+    shown = run(*EXAMPLE, "--users", "1", "--slots", "1").out
+    assert "\n1 user for 10 min: 1 slot, passes of " in shown
+    assert "\nWithin your limits: In 95 of 100 cases a turn starts within the 30 s of patience" in shown
+    crowded = run(*EXAMPLE, "--slots", "1", "--patience", "1")
+    assert "\nBeyond your limits: A turn waits " in crowded.out
+    # The plan's own short run says the same with other figures.
+    assert "Simulated" not in crowded.out
 
 
 def test_the_text_shows_the_sweep_as_a_table(run: Any) -> None:
@@ -142,7 +154,9 @@ def test_the_text_shows_the_sweep_as_a_table(run: Any) -> None:
         (("--sweep", "batch"), "--sweep: “batch” is no sweep"),
         (("--policy", "fair"), "--policy: policy must be one of"),
         (("--duration", "nan"), "--duration: “nan” is not a number"),
-        (("--duration", "1e99"), "--duration: duration must be at most"),
+        (("--duration", "1e99"), "--duration: duration must be at most 2,592,000."),
+        (("--duration", "0"), "--duration: duration must be at least 0.001."),
+        (("--context", "1"), "--context: A context of 1 token cannot hold"),
         (("--duration", "2592000", "--users", "10000"), "--duration: 10,000 users with a turn every"),
         (("--arrivals", "poisson", "--turn-seconds", "0.001", "--generate-seconds", "0.001"), "--duration: "),
         (("--batch", "2", "--slots", "8"), "--batch: A pass of 2 tokens"),
@@ -167,6 +181,7 @@ def test_what_cannot_be_used_is_one_line_and_status_2(run: Any, words: tuple[str
     [
         "time,prompt_tokens,output_tokens\n0,1,1\n1,nan,3\n",
         "time,prompt_tokens,output_tokens\n0,0,1\n",
+        "time,prompt_tokens,output_tokens\n0,5,1\n1e12,5,1\n",
         "time,prompt_tokens,output_tokens\ninf,5,1\n",
         "time,prompt_tokens,output_tokens\n",
         '{"prompt_tokens": ' + "[" * 5000,

@@ -344,6 +344,8 @@ def test_recorded_requests_are_sent_again(client: Client, text_of: TextOf, conte
         (gzip.compress(CSV.encode())[:-9], "cannot be read"),
         (b"time,prompt_tokens,output_tokens\nsoon,1,1\n", "Request 1 needs time"),
         (b"time,prompt_tokens,output_tokens\nnan,1,1\n", "Request 1 has a time"),
+        (b"time,prompt_tokens,output_tokens\n0,5,1\n1e300,5,1\n", "more than a year apart"),
+        (b"time,prompt_tokens,output_tokens\n-1e308,5,1\n1e308,5,1\n", "more than a year apart"),
         (b"time,prompt_tokens,output_tokens\n0,999999,1\n", "")
     ],
 )  # fmt: skip
@@ -366,3 +368,40 @@ def test_a_file_is_bounded_packed_and_unpacked(client: Client, text_of: TextOf, 
     monkeypatch.undo()
     monkeypatch.setattr(uploaded, "MAX_UNPACKED", 10_000)
     assert "More than" in text_of(upload(client, gzip.compress(b"x\n" * 100_000)))
+    # An empty line costs time too: a packed file of a few kilobytes may hold millions of them.
+    assert "More than" in text_of(upload(client, gzip.compress(b"\n" * 9_000)))
+
+
+def test_requests_that_take_too_long_to_send_again_are_to_be_cut(client: Client, text_of: TextOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trying, "MAX_EVENTS", 3)
+    assert "cut the file to the hours that matter" in text_of(upload(client, CSV.encode()))
+
+
+def test_where_nobody_sends_anything_there_is_nothing_to_judge(client: Client, text_of: TextOf) -> None:
+    page = text_of(client.get("/simulate/", PLAN | {"duration": "0.001"}))
+    assert "Nothing to judge: not one turn is sent. Nobody sends anything in so short a time" in page
+    assert "Within your limits" not in page
+
+
+def test_a_figure_that_is_the_same_at_both_ends_is_a_range_of_one(client: Client, text_of: TextOf) -> None:
+    page = text_of(client.get("/simulate/", QUICK))
+    assert "Range: 0." in page
+    assert re.search(r"Range: [\d.]+ m?s to [\d.]+ m?s\.", page)
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        (
+            {"prompt_tokens": "8000", "output_tokens": "8000"},
+            "The 8,000 prompt and 8,000 answer tokens of a turn do not fit in a context of 8,192",
+        ),
+        ({"long_share": "5%", "long_tokens": "1000000"}, "The 1,000,000 prompt and 300 answer tokens of a long prompt do not fit"),
+        ({"shared_tokens": "7000"}, "The 1,500 prompt and 300 answer tokens of a turn beside the 7,000 that all share do not fit"),
+        ({}, ""),
+    ],
+)
+def test_turns_longer_than_the_context_are_cut_and_it_says_so(client: Client, text_of: TextOf, turns: dict[str, str], said: str) -> None:
+    page = text_of(client.get("/simulate/", QUICK | {"context": "8192"} | turns))
+    assert said in page
+    assert ("do not fit in a context" in page) == bool(said)

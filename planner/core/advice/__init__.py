@@ -1,15 +1,19 @@
 """Advice: a draft tried on its own load, and the settings that people would feel chosen by what the simulator says of them."""
 
 from dataclasses import replace
+from typing import Final
 
 from planner.core.advice.latency import beyond_limits, felt
 from planner.core.advice.passes import passes
 from planner.core.advice.queue import with_honest_queue
-from planner.core.advice.rehearsal import Budget, NotRehearsedError, Rehearsal, rehearsal
+from planner.core.advice.rehearsal import Budget, NotRehearsedError, Rehearsal, rehearsal, rehearsal_like
 from planner.core.advice.slots import with_preemptions
 from planner.core.draft import Draft, Passes, Source, batch_choices, draft
 
-__all__ = ["advised"]
+__all__ = ["REHEARSED", "advised"]
+
+# Remarks on a plan's own short run. A longer or another run says the same of itself, with its own figures.
+REHEARSED: Final = frozenset({"pause_beyond_limit", "wait_beyond_patience", "slots_preempt"})
 
 
 def advised(drafted: Draft, source: Source) -> Draft:
@@ -22,8 +26,8 @@ def advised(drafted: Draft, source: Source) -> Draft:
         chosen, tried = _with_passes(drafted, tried, source)
         fit, remarks = with_preemptions(chosen.fit, tried)
         fit = with_honest_queue(fit, tried)
-        speed = felt(chosen.speed, tried)
-        beyond = beyond_limits(tried)
+        speed = felt(chosen.speed, tried, max_queue=fit.max_queue)
+        beyond = beyond_limits(tried, max_queue=fit.max_queue)
     except NotRehearsedError as reason:
         return replace(drafted, batch_why=f"{drafted.batch_why} Not simulated: {reason}")
     return replace(chosen, fit=fit, speed=speed, remarks=(*chosen.remarks, *remarks, *beyond, *tried.assumed))
@@ -44,4 +48,4 @@ def _with_passes(drafted: Draft, tried: Rehearsal, source: Source) -> tuple[Draf
         own = max(slots, drafted.job.batch_tokens or tokens)
         why = f"{passes(tried, (own,))[1]} Passes of {tokens:,} would take memory that a conversation needs."
         return replace(drafted, batch_why=why), tried
-    return chosen, rehearsal(chosen, source, tried.budget)
+    return chosen, rehearsal_like(tried, chosen, source)

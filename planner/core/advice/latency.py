@@ -10,13 +10,13 @@ from planner.core.plan import Latency, Percentiles, Remark, Speed
 from planner.core.simulation import Run
 
 
-def felt(rates: Speed, tried: Rehearsal) -> Speed:
-    """The speeds with first token, gaps and pauses of the plan's load.
+def felt(rates: Speed, tried: Rehearsal, *, max_queue: int) -> Speed:
+    """The speeds with first token, gaps and pauses of the plan's load, where a queue of `max_queue` turns nobody away.
 
     The range has the least and the most of three runs: at the middle of the rates, at their fast and at their slow end.
     """
     middle = _latency(tried.run())
-    source = f"{preface(tried)}: {tried.run().everyone.turns:,} turns of your load."
+    source = f"{preface(tried)}: {tried.run().everyone.turns:,} turns of your load{_all_let_in(tried, max_queue)}."
     runs = (middle, *_ends(tried))
     fastest, slowest = (_each(runs, min), _each(runs, max)) if len(runs) > 1 else (None, None)
     return replace(
@@ -30,7 +30,7 @@ def felt(rates: Speed, tried: Rehearsal) -> Speed:
     )
 
 
-def beyond_limits(tried: Rehearsal) -> tuple[Remark, ...]:
+def beyond_limits(tried: Rehearsal, *, max_queue: int) -> tuple[Remark, ...]:
     """What of the simulated load is more than the request's limits on pause and wait allow."""
     people, limits = tried.run().everyone, tried.request
     said = []
@@ -44,16 +44,28 @@ def beyond_limits(tried: Rehearsal) -> tuple[Remark, ...]:
             )
         )
     if people.wait and people.wait.p95 > limits.patience:
-        adapters = " or for another adapter's turn to end" if tried.load.adapters > 1 else ""
         said.append(
             Remark(
                 "wait_beyond_patience",
-                f"{preface(tried)}, a turn waits {units.seconds(people.wait.p95)} for a slot{adapters} (95 % of turns), more than the "
-                f"{units.seconds(limits.patience)} people are ready to wait.",
+                f"{preface(tried)}{_all_let_in(tried, max_queue)}, a turn waits {units.seconds(people.wait.p95)} for {_awaited(tried)} "
+                f"(95 % of turns), more than the {units.seconds(limits.patience)} people are ready to wait.",
                 "patience",
             )
         )
     return tuple(said)
+
+
+def _all_let_in(tried: Rehearsal, max_queue: int) -> str:
+    """What is to be known of a run whose queue grew beyond the plan's."""
+    return ", with nobody turned away" if tried.run().longest_queue > max_queue else ""
+
+
+def _awaited(tried: Rehearsal) -> str:
+    """What a turn waits for. vLLM reads every adapter's turns in the same step, and its slots may be more than its cache holds."""
+    server, load = tried.server, tried.load
+    if server.policy == "vllm":
+        return "room in the cache" if load.people <= server.slots else "a slot"
+    return "a slot or for another adapter's turn to end" if load.adapters > 1 else "a slot"
 
 
 def _ends(tried: Rehearsal) -> tuple[Latency, ...]:

@@ -32,8 +32,16 @@ def _shortened(fit: Fit, tried: Rehearsal) -> Fit:
         queue = max(1, min(queue - 1, math.floor(queue * patience / _wait(people))))
         people = _with_queue(tried, queue)
     if _wait(people) > patience:
-        still = "" if queue == fit.max_queue else f", and a shorter queue helps little: with {queue:,} it is {units.seconds(_wait(people))}"
-        return _said(fit, f"{fit.max_queue_why} {_let_in(tried, first)}{still}.{_refused(first)}")
+        shorter = (
+            f"A queue of {queue:,} does not keep that either ({units.seconds(_wait(people))})"
+            if queue < fit.max_queue
+            else "None is shorter"
+        )
+        return _said(
+            fit,
+            f"{_let_in(tried, first, f'with {fit.max_queue:,} in the queue, ')}, and people are ready to wait {units.seconds(patience)}. "
+            f"{shorter}; {_relief(tried)} may.{_refused(first)}",
+        )
     if queue == fit.max_queue:
         return _said(fit, f"{fit.max_queue_why} {_let_in(tried, people)}.{_refused(people)}")
     beyond = f"with {fit.max_queue:,} it would be {units.seconds(_wait(first))}, and people are ready to wait {units.seconds(patience)}"
@@ -41,6 +49,10 @@ def _shortened(fit: Fit, tried: Rehearsal) -> Fit:
         _said(fit, f"{_let_in(tried, people, f'with {queue:,} in the queue, ')}; {beyond}.{_refused(people)}"),
         max_queue=queue,
     )
+
+
+def _relief(tried: Rehearsal) -> str:
+    return "one adapter for all" if tried.load.adapters > 1 and tried.server.policy != "vllm" else "more slots or shorter turns"
 
 
 def _said(fit: Fit, why: str) -> Fit:

@@ -17,6 +17,9 @@ from planner.core.simulation.traffic import Replay
 MAX_REQUESTS: Final = 200_000
 MAX_LINE: Final = 65_536
 _MAX_TOKENS: Final = 10_000_000
+# Spreadsheets begin their CSV files with it.
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_LONGEST_S: Final = 366 * 86_400.0
 
 _COLUMNS: Final = ("time", "prompt_tokens", "output_tokens")
 
@@ -53,12 +56,12 @@ def read_recorded(lines: Iterable[str]) -> tuple[Recorded, ...]:
     it waited before is not printed.
     """
     bounded = (line[:MAX_LINE] for line in lines)
-    first = next((line for line in bounded if line.strip()), "")
+    first = next((line for line in bounded if line.strip()), "").removeprefix(_BYTE_ORDER_MARK)
     whole = chain([first], bounded)
     if first.lstrip().startswith("{") and '"prompt_tokens"' in first:
         found = _from_rows(_json_rows(whole))
     elif all(column in first for column in _COLUMNS):
-        found = _from_rows(csv.DictReader(whole))
+        found = _from_rows(csv.DictReader(whole, delimiter=";" if ";" in first else ","))
     else:
         found = _from_log(whole)
     requests = []
@@ -73,6 +76,10 @@ def read_recorded(lines: Iterable[str]) -> tuple[Recorded, ...]:
             field="replay",
         )
     start = min(request.at_s for request in requests)
+    if not max(request.at_s for request in requests) - start <= _LONGEST_S:
+        raise InputError(
+            "The first and the last request are more than a year apart: cut the file, or give the times in seconds.", field="replay"
+        )
     return tuple(Recorded(r.at_s - start, r.prompt, r.output, r.cached) for r in sorted(requests, key=lambda r: r.at_s))
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from planner.core import units
 from planner.core.plan import Figure
 from planner.core.simulating.runs import Trial, knee
+from planner.core.simulating.told import told
 from planner.core.simulation import policies
 from planner.core.simulation.results import Felt, Quantiles
 
@@ -149,11 +150,11 @@ def _lines(trials: Sequence[Trial]) -> Iterator[str]:
 
 def _head(trial: Trial) -> Iterator[str]:
     ready, server = trial.set_up, trial.set_up.scheduler
-    load = f"{ready.traffic.people:,} users for {units.seconds(ready.traffic.duration_s)}"
+    load = f"{units.counted(ready.traffic.people, 'user')} for {units.seconds(ready.traffic.duration_s)}"
     yield f"{ready.model} on {ready.machine}, {policies()[server.policy].title}"
     yield (
-        f"{f'{trial.replayed:,} recorded requests' if trial.replayed else load}: {server.slots:,} slots, passes of {server.batch_tokens:,} "
-        f"tokens, prefill {ready.prefill_rate.value:,.0f} and decode {ready.decode_rate.value:,.0f} tokens/s ({ready.decode_rate.grade})"
+        f"{units.counted(trial.replayed, 'recorded request') if trial.replayed else load}: {units.counted(server.slots, 'slot')}, "
+        f"passes of {server.batch_tokens:,} tokens, prefill {ready.prefill_rate.value:,.0f} and decode {ready.decode_rate.value:,.0f} tokens/s ({ready.decode_rate.grade})"
     )
     yield ""
 
@@ -177,6 +178,8 @@ def _single(trial: Trial) -> Iterator[str]:
         f"({run.recomputed_tokens:,} tokens computed again)"
     )
     yield f"Busy {units.percent(run.utilization)} of the time, {run.slots_busy:.1f} slots on average, {run.tokens_per_second:,.1f} tokens/s"
+    said = told(trial)
+    yield f"{said.word}: {said.limits}"
 
 
 def cells(value: Quantiles | None) -> str:

@@ -116,7 +116,10 @@ def ends(trial: Trial, recorded: Sequence[Recorded] = (), *, max_events: int = M
 
 def _run(ready: SetUp, cost: PassCost, recorded: Sequence[Recorded], max_events: int) -> Run:
     if recorded:
-        return replay(ready.scheduler, cost, replay_of(recorded), max_events=max_events)
+        try:
+            return replay(ready.scheduler, cost, replay_of(recorded), max_events=max_events)
+        except InputError:
+            raise InputError("These requests take too long to simulate: cut the file to the hours that matter.", field="replay") from None
     return simulate(ready.scheduler, cost, ready.traffic, max_events=max_events)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from planner.core import simulated
-from planner.core.advice import advised
+from planner.core.advice import REHEARSED, advised
 from planner.core.draft import Draft, Source
 from planner.core.engines import engines
 from planner.core.errors import InputError
@@ -57,7 +57,7 @@ def set_up(request: SimulationRequest, source: Source) -> SetUp:
         traffic=traffic,
         prefill_rate=prefill,
         decode_rate=decode,
-        remarks=(*chosen.remarks, *over),
+        remarks=(*(remark for remark in chosen.remarks if remark.code not in REHEARSED), *over),
         assumed=assumed,
     )
 

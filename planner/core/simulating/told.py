@@ -15,6 +15,7 @@ _ARRIVALS: Final = {
     "poisson": "sending independently of each other",
     "agents": "who send again at once, as agents do",
 }
+_NOBODY: Final = "Nobody sends anything in so short a time: simulate a longer one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,14 @@ class Told:
 
 
 def told(trial: Trial) -> Told:
-    broken = tuple(breaches(trial.run.everyone, trial.set_up.request))
+    felt = trial.run.everyone
+    if not felt.turns + felt.rejected + felt.failed:
+        return Told(state="tight", word="Nothing to judge", sentence="not one turn is sent.", limits=_NOBODY, load=_load(trial))
+    broken = tuple(breaches(felt, trial.set_up.request))
     return Told(
         state="does_not_fit" if broken else "fits",
         word="Beyond your limits" if broken else "Within your limits",
-        sentence=_sentence(trial.run.everyone),
+        sentence=_sentence(felt),
         limits=_limits(trial, broken),
         load=_load(trial),
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from planner.core import units
 from planner.core.errors import InputError
 
 MAX_SLOTS: Final = 65_536
@@ -43,7 +44,7 @@ class Scheduler:
             raise InputError(f"A server has between 1 and {MAX_SLOTS:,} slots, not {self.slots:,}.", field="slots")
         if self.batch_tokens < self.slots:
             raise InputError(
-                f"A pass of {self.batch_tokens:,} tokens cannot hold a token of each of {self.slots:,} slots: "
+                f"A pass of {units.counted(self.batch_tokens, 'token')} cannot hold a token of each of {self.slots:,} slots: "
                 "raise the batch or lower the slots.",
                 field="batch",
             )

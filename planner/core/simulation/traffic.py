@@ -19,6 +19,8 @@ MAX_PEOPLE: Final = 10_000
 MAX_TURNS: Final = 1_000_000
 # Whoever is refused tries again after the usual pause, but not before this many seconds.
 RETRY_S: Final = 1.0
+# One token of a prompt and one of its answer.
+_SHORTEST_CONTEXT: Final = 2
 # Pauses to think vary as much as an exponential: the queueing formulas assume it too.
 _THINK_SHAPE: Final = "exponential"
 
@@ -77,7 +79,11 @@ class Traffic:
                 "choose a shorter time or fewer users.",
                 field="duration",
             )
-        if not 0 <= self.shared_tokens <= self.context_tokens - 2:
+        if self.context_tokens < _SHORTEST_CONTEXT:
+            raise InputError(
+                f"A context of {units.counted(self.context_tokens, 'token')} cannot hold a prompt and an answer.", field="context"
+            )
+        if not 0 <= self.shared_tokens <= self.context_tokens - _SHORTEST_CONTEXT:
             raise InputError("The tokens that all prompts share must leave room in the context.", field="shared_tokens")
 
 
