@@ -69,6 +69,8 @@ if SITE_MODE == "single" and not ONLY_THIS_MACHINE:
     )
 # Where links in mails lead. Never taken from a request, whose Host header anybody can write.
 SITE_URL = env_text("SITE_URL", site_url(ALLOWED_HOSTS[0])).rstrip("/")
+if SITE_URL.endswith(":"):
+    raise ImproperlyConfigured("ALLOWED_HOSTS=* has no name for links in mails: set SITE_URL to the address of the site.")
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -195,6 +197,8 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
+# What it keeps of a wrong log-in: who and from where. An address to go on to may be a secret, an invitation is one.
+AXES_SENSITIVE_PARAMETERS = ["next", "invitation", "csrfmiddlewaretoken"]
 AXES_USERNAME_FORM_FIELD = "username"
 AXES_USERNAME_CALLABLE = "planner.accounts.limits.named"
 AXES_CLIENT_IP_CALLABLE = "planner.operations.clients.client_address"
@@ -203,7 +207,7 @@ AXES_LOCKOUT_CALLABLE = "planner.accounts.views.login.locked_out"
 # Mails are printed on the console until a server for them is named.
 EMAIL_HOST = env_text("EMAIL_HOST", "")
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
-EMAIL_PORT = int(env_text("EMAIL_PORT", "587"))
+EMAIL_PORT = env_count("EMAIL_PORT", 587)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env_text("EMAIL_HOST_USER", ""), env_text("EMAIL_HOST_PASSWORD", "")
 EMAIL_USE_TLS = env_flag("EMAIL_USE_TLS", default=True)
 EMAIL_TIMEOUT = 10

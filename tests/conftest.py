@@ -2,11 +2,13 @@
 
 import os
 import socket
+from collections.abc import Iterator
 
 import pytest
 from django.core.cache import caches
 from django.core.cache.backends.redis import RedisCache
 from django.db import connection
+from django.test import override_settings
 from hypothesis import settings
 
 from scripts.services import OWN
@@ -30,6 +32,13 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     """A file, as a site has it: in memory SQLite knows no second writer, and nothing of WAL."""
     if connection.vendor == "sqlite":
         connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_are_looked_up_when_asked_for() -> Iterator[None]:
+    """Each test client would otherwise look through all of them first, which takes longer than most of the pages."""
+    with override_settings(WHITENOISE_AUTOREFRESH=True):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from django import forms
 from django.contrib.auth import password_validation
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from planner.accounts import mail
@@ -25,22 +26,45 @@ class OneLine(forms.CharField):
         return one_line(str(super().to_python(value) or ""))
 
 
-class SignUpForm(forms.ModelForm):  # type: ignore[type-arg]  # Django’s forms take no parameters at run time
+class AddressForm(forms.Form):
+    """A mail address, in the spelling that is stored."""
+
     email = forms.EmailField(label="Mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "username"}))
-    password = forms.CharField(
-        label="Password", max_length=4_096, help_text=_AT_LEAST, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
-    )
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"]).lower()
+
+
+class PersonForm(forms.ModelForm):  # type: ignore[type-arg]  # Django’s forms take no parameters at run time
+    """What others see of a person."""
 
     class Meta:
         model = User
-        fields = ("email", "username")
+        fields: ClassVar[tuple[str, ...]] = ("username",)
         labels: ClassVar = {"username": "Name"}
         widgets: ClassVar = {
             "username": forms.TextInput(attrs={"autocomplete": "nickname", "spellcheck": "false", "autocapitalize": "off"})
         }
 
-    def clean_email(self) -> str:
-        return str(self.cleaned_data["email"]).lower()
+    def kept(self) -> User | None:
+        """The person as stored, None with the reason in the form. Two who are as fast as each other are held apart by the database."""
+        if not self.is_valid():
+            return None
+        try:
+            with transaction.atomic():
+                person: User = self.save()
+        except IntegrityError:
+            self.add_error(None, "This name or this address was taken a moment ago.")
+            return None
+        return person
+
+
+class NewAccountForm(PersonForm):
+    """The rest of an account whose address is known."""
+
+    password = forms.CharField(
+        label="Password", max_length=4_096, help_text=_AT_LEAST, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
 
     def _post_clean(self) -> None:
         # After the person is filled in, so that the password can be held against the name and the address.
@@ -55,6 +79,13 @@ class SignUpForm(forms.ModelForm):  # type: ignore[type-arg]  # Django’s forms
         person.set_password(self.cleaned_data["password"])
         super().save(commit)
         return person
+
+
+class SignUpForm(AddressForm, NewAccountForm):
+    """All of an account at once, where no mail can prove the address."""
+
+    class Meta(PersonForm.Meta):
+        fields = ("email", "username")
 
 
 class LogInForm(AuthenticationForm):
@@ -97,7 +128,7 @@ class ResetForm(PasswordResetForm):
         mail.send("accounts/mail/reset.txt", to=context["email"], user=context["user"], uid=context["uid"], token=context["token"])
 
 
-class DeleteForm(forms.Form):
+class PasswordAgainForm(forms.Form):
     """The password once more, so that a page left open does not cost somebody everything."""
 
     password = forms.CharField(
@@ -113,6 +144,11 @@ class DeleteForm(forms.Form):
         if not self.user.check_password(password):
             raise ValidationError("This is not your password.")
         return password
+
+
+class ChangeAddressForm(AddressForm, PasswordAgainForm):
+    email = forms.EmailField(label="New mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+    field_order = ("email", "password")
 
 
 class TeamForm(forms.ModelForm):  # type: ignore[type-arg]

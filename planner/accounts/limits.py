@@ -17,7 +17,10 @@ SIGN_UPS: Final = Limit("sign-ups", 30, 3_600)
 RESETS: Final = Limit("password-resets", 20, 3_600)
 # Each of them sends a mail to somebody: bounded by whom it is sent for, wherever it comes from.
 RESETS_OF_ONE: Final = Limit("password-resets-of-one", 3, 3_600)
+PROOFS_OF_ONE: Final = Limit("address-proofs-of-one", 3, 3_600)
 INVITATIONS: Final = Limit("invitations", 60, 3_600)
+# Whoever finds a page left open may try the password there; django-axes does not see it.
+PASSWORDS_AGAIN: Final = Limit("passwords-again", 20, 3_600)
 
 
 def by_network(limit: Limit, request: HttpRequest) -> Standing:
@@ -28,6 +31,11 @@ def by_network(limit: Limit, request: HttpRequest) -> Standing:
 def by_name(limit: Limit, name: str) -> Standing:
     """One more attempt on `name`, which somebody typed: counted under its hash, because what was typed may be anything."""
     return take(limit, hashlib.sha256(name.encode()).hexdigest())
+
+
+def by_user(limit: Limit, request: HttpRequest) -> Standing:
+    """One more attempt of who is logged in."""
+    return take(limit, f"user-{request.user.pk}")
 
 
 def named(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:

@@ -40,5 +40,8 @@ def wanted_next(request: HttpRequest) -> str:
     return wanted if safe else ""
 
 
-def forget_next(request: HttpRequest) -> None:
+def go_on(request: HttpRequest) -> HttpResponseRedirect:
+    """To that page, or to the list of plans; once."""
+    wanted = wanted_next(request) or reverse("plans")
     request.session.pop(_KEPT, None)
+    return HttpResponseRedirect(wanted)

@@ -2,11 +2,15 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.accounts.views import account, devices, login, members, password, teams, tokens
+from planner.accounts.views import account, devices, login, members, password, signup, teams, tokens
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/", account.account, name="account"),
-    path("accounts/signup/", login.signup, name="signup"),
+    path("accounts/name/", account.name, name="account-name"),
+    path("accounts/address/", account.address, name="account-address"),
+    path("accounts/address/<str:proof>/", account.address_confirm, name="account-address-confirm"),
+    path("accounts/signup/", signup.signup, name="signup"),
+    path("accounts/signup/<str:proof>/", signup.confirm, name="signup-confirm"),
     path("accounts/login/", login.login, name="login"),
     path("accounts/logout/", login.logout, name="logout"),
     path("accounts/password/", password.change, name="password-change"),

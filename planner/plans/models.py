@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Case, Exists, F, FilteredRelation, OuterRef, Q, Value, When
 from django.utils import timezone
 
-from planner.accounts.keys import HASH_LENGTH, PUBLIC_LENGTH, new_public_id
+from planner.accounts.keys import HASH_LENGTH, PUBLIC_LENGTH, hashed, new_public_id
 from planner.accounts.models import Team, User
 from planner.accounts.roles import Role
 from planner.plans.labels import LabelsField
@@ -106,6 +106,10 @@ class Version(models.Model):
 class ShareLinks(models.QuerySet["ShareLink"]):
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), revoked_at=None)
+
+    def of(self, secret: str) -> "ShareLink | None":
+        """The live link with this secret."""
+        return self.live().select_related("plan").filter(secret_hash=hashed(secret)).first()
 
 
 class ShareLink(models.Model):

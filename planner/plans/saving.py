@@ -48,13 +48,18 @@ def made_of(version: Version) -> Made:
 def save_new(author: User, content: Content, made: Made, *, team: Team | None = None, change: str = "saved") -> SavedPlan:
     """A plan of `team`, or of `author` alone. Raises InputError where there are too many."""
     _check(content)
-    kept = SavedPlan.objects.filter(team=team) if team else SavedPlan.objects.filter(owner=author)
-    if kept.count() >= MAX_PLANS:
-        raise InputError(f"{MAX_PLANS:,} plans are kept here: delete some first.", field="title")
+    check_room(team, author)
     with transaction.atomic():
         plan = SavedPlan.objects.create(team=team, owner=None if team else author)
         _version(plan, 1, author, content, made, changes=[change])
     return plan
+
+
+def check_room(team: Team | None, person: User) -> None:
+    """Raises InputError where `team`, or without one `person`, keeps as many plans as one may."""
+    kept = SavedPlan.objects.filter(team=team) if team else SavedPlan.objects.filter(owner=person)
+    if kept.count() >= MAX_PLANS:
+        raise InputError(f"{MAX_PLANS:,} plans are kept there: delete some first.", field="title")
 
 
 def save_version(plan: SavedPlan, author: User, content: Content, made: Made, *, base: int, restored_from: int | None = None) -> Version:
@@ -71,7 +76,6 @@ def save_version(plan: SavedPlan, author: User, content: Content, made: Made, *,
         if taken:
             before = Version.objects.get(plan=plan, number=base)
             told = list(changes(before, content, made, restored_from=restored_from))
-
             return _version(plan, base + 1, author, content, made, changes=told, restored_from=restored_from)
     newest = Version.objects.newest().select_related("author").get(plan=plan)
     raise Conflict(base=Version.objects.filter(plan=plan, number=base).first(), newest=newest)

@@ -131,7 +131,7 @@ def test_systemd_has_nothing_to_say_of_the_units(tmp_path: Path) -> None:
         text = re.sub(r"/opt/slotwise/\.venv/bin/\w+", sys.executable, source.read_text())
         (tmp_path / source.name).write_text(text)
         units.append(str(tmp_path / source.name))
-    assert len(units) == 3
+    assert len(units) == 5
     said = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr) == (0, "")
 
@@ -151,5 +151,13 @@ def test_the_units_start_what_the_guide_installs() -> None:
     assert "--config deploy/gunicorn.conf.py planner.wsgi" in unit
     assert "EnvironmentFile=/etc/slotwise/env" in unit
     guide = (ROOT / "docs/deploy.md").read_text()
-    for name in ("/opt/slotwise", "/etc/slotwise/env", "slotwise.service", "slotwise-backup.timer", "env.example", "compose.yaml"):
+    for name in (
+        "/opt/slotwise",
+        "/etc/slotwise/env",
+        "slotwise.service",
+        "slotwise-backup.timer",
+        "slotwise-tidy.timer",
+        "env.example",
+        "compose.yaml",
+    ):
         assert name in guide

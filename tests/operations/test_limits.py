@@ -94,7 +94,7 @@ def test_every_page_counts_and_the_one_too_many_is_told_when_to_come_back(client
     assert refused.status_code == 429
     assert int(refused["Retry-After"]) > 0
     assert refused["RateLimit-Policy"] == '"requests";q=2;w=86400'
-    assert "Too many requests at once" in refused.content.decode()
+    assert "More than 2 of this kind" in refused.content.decode()
     assert refused["Content-Security-Policy"], "a refusal is a page like every other"
 
 

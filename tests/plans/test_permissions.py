@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from planner.accounts.joining import invite
 from planner.accounts.models import TeamDevice
+from planner.accounts.proofs import for_account, for_address
 from planner.accounts.roles import Role
 from planner.permissions import RULES
 from planner.plans.models import SavedPlan
@@ -50,19 +51,26 @@ EXPECTED: dict[str, dict[str, tuple[str, ...]]] = {
     "startup": {"POST": EVERYBODY},
     "diagnose": {"GET": EVERYBODY, "POST": EVERYBODY},
     "hardware": {"GET": EVERYBODY},
+    "hardware-change": {"GET": EVERYBODY},
     "hardware-chart": {"GET": EVERYBODY},
+    "hardware-note": {"GET": EVERYBODY},
+    "hardware-note-file": {"GET": EVERYBODY},
     "hardware-prices": {"POST": EVERYBODY},
     "hardware-table": {"GET": EVERYBODY},
     "health": {"GET": EVERYBODY},
     "ready": {"GET": EVERYBODY},
     "metrics": {"GET": EVERYBODY},
     "signup": {"GET": EVERYBODY, "POST": EVERYBODY},
+    "signup-confirm": {"GET": EVERYBODY, "POST": EVERYBODY},
     "login": {"GET": EVERYBODY, "POST": EVERYBODY},
     "logout": {"POST": EVERYBODY},
     "password-reset": {"GET": EVERYBODY, "POST": EVERYBODY},
     "password-reset-confirm": {"GET": EVERYBODY, "POST": EVERYBODY},
     "password-change": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "account": {"GET": LOGGED_IN},
+    "account-name": {"GET": LOGGED_IN, "POST": LOGGED_IN},
+    "account-address": {"GET": LOGGED_IN, "POST": LOGGED_IN},
+    "account-address-confirm": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "account-delete": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "account-export": {"GET": LOGGED_IN},
     "tokens": {"GET": LOGGED_IN, "POST": LOGGED_IN},
@@ -108,6 +116,9 @@ WITHOUT_HEAD = {"sweep", "bad-hours"}
 # What a form would send, where an empty one is refused for itself.
 SENT: dict[str, dict[str, str]] = {"plan-restore": {"base": "1"}, "team-member": {"role": "1"}}
 
+# Who may ask does not depend on how long it takes: a minute of traffic is enough to see that somebody is let in.
+ASKED: dict[str, dict[str, str]] = {name: {**INPUTS, "duration": "60"} for name in ("simulate", "bad-hours", "sweep")}
+
 
 def addresses() -> Iterator[URLPattern]:
     """The pages; calls of the API have a matrix of their own."""
@@ -142,6 +153,8 @@ def named(people: People, plan: SavedPlan, settings: Settings) -> dict[str, dict
         "hardware-table": {"kind": "csv"},
         "symptom": {"slug": "waits-are-long"},
         "token-revoke": {"token_id": 1},
+        "signup-confirm": {"proof": for_account("new@example.org", invitation="")},
+        "account-address-confirm": {"proof": for_address(people.owner, "later@example.org")},
         "file": {"path": "etc/systemd/system/vllm.service"},
         "password-reset-confirm": {"uidb64": "MQ", "token": "x-y"},
         "invitation": {"secret": invited},
@@ -176,7 +189,7 @@ def wanted(name: str, method: str, who: str) -> str:
 
 def ask_for(client: Client, name: str, method: str, kwargs: dict[str, Any]) -> HttpResponse:
     address = reverse(name, kwargs=kwargs)
-    sent = SENT.get(name, {}) if method == "POST" else INPUTS
+    sent = SENT.get(name, {}) if method == "POST" else ASKED.get(name, INPUTS)
     if method in {"GET", "HEAD", "POST"}:
         return getattr(client, method.lower())(address, sent)
     return client.generic(method, address)
@@ -262,7 +275,7 @@ def test_a_private_site_asks_for_a_log_in_on_every_page(
 ) -> None:
     settings.SITE_MODE = "private"
     always = {
-        "health", "ready", "metrics", "signup", "login", "logout", "password-reset", "password-reset-confirm", "invitation",
+        "health", "ready", "metrics", "signup", "signup-confirm", "login", "logout", "password-reset", "password-reset-confirm", "invitation",
     }  # fmt: skip
     method = next(iter(EXPECTED[name]))
     response = getattr(people.client("anonymous"), method.lower())(reverse(name, kwargs=named[name]))

@@ -9,22 +9,24 @@ from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 
-from planner.accounts import limits
+from planner.accounts import limits, mail
 from planner.accounts.access import Personal
 from planner.accounts.forms import ChangePasswordForm, NewPasswordForm, ResetForm
 from planner.operations.limits import refusal
-
-_CONSOLE = "django.core.mail.backends.console.EmailBackend"
 
 
 @sensitive_post_parameters()
 def change(request: Personal) -> HttpResponse:
     """A new password. Every other session of the account ends with the old one."""
     form = ChangePasswordForm(request.user, request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
-        update_session_auth_hash(request, form.save())
-        messages.success(request, "Your password is changed. You are logged out everywhere else.")
-        return redirect("account")
+    if request.method == "POST":
+        standing = limits.by_user(limits.PASSWORDS_AGAIN, request)
+        if not standing.allowed:
+            return refusal(request, standing)
+        if form.is_valid():
+            update_session_auth_hash(request, form.save())
+            messages.success(request, "Your password is changed. You are logged out everywhere else.")
+            return redirect("account")
     return render(request, "accounts/password.html", {"nav": "account", "form": form}, status=400 if form.errors else 200)
 
 
@@ -38,8 +40,7 @@ def reset(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             if limits.by_name(limits.RESETS_OF_ONE, form.cleaned_data["email"].lower()).allowed:
                 form.save(domain_override=settings.SITE_URL.partition("://")[2], use_https=settings.SITE_URL.startswith("https:"))
-            where = " On this machine it is printed where the server runs." if settings.EMAIL_BACKEND == _CONSOLE else ""
-            messages.info(request, f"If there is an account for that address, a mail with a link is on its way to it.{where}")
+            messages.info(request, f"If there is an account for that address, a mail with a link is on its way to it.{mail.where()}")
             return redirect("login")
     return render(request, "accounts/reset.html", {"nav": "account", "form": form}, status=400 if form.errors else 200)
 

@@ -5,13 +5,14 @@ from urllib.parse import urlsplit
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import Resolver404, resolve, reverse
+from django.urls import Resolver404, ResolverMatch, resolve, reverse
+from django.views.decorators.cache import never_cache
 
 from planner.accounts.keys import is_public_id
 from planner.core.errors import InputError
-from planner.plans import comparing
+from planner.plans import comparing, sharing
 from planner.plans.inputs import MAX_QUERY, read_inputs
-from planner.plans.models import SavedPlan, Version
+from planner.plans.models import SavedPlan, ShareLink, Version
 from planner.web.address import address
 
 _MOST: Final = 4
@@ -19,8 +20,9 @@ _NAMES: Final = ("a", "b", "c", "d")
 _OFFERED: Final = 30
 
 
+@never_cache
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?a=…&b=…` (or `plan=` several times): each the id of a saved plan, or the address of one in the planner."""
+    """`?a=…&b=…` (or `plan=` several times): each the id of a saved plan, a shared link, or the address of one in the planner."""
     given = [text for text in (*(request.GET.get(name, "") for name in _NAMES), *request.GET.getlist("plan")) if text.strip()]
     context: dict[str, Any] = {"nav": "plans", "given": given[:_MOST], "letters": _NAMES, "error": ""}
     try:
@@ -40,34 +42,50 @@ def _columns(request: HttpRequest, given: list[str]) -> list[comparing.Column]:
 
 
 def _column(request: HttpRequest, text: str) -> comparing.Column:
-    name = _named(text)
-    if is_public_id(name):
-        plan = SavedPlan.objects.seen_by(request.user).filter(public_id=name).first()
-        if plan is None:
-            raise Http404
-        version = plan.newest
-        return comparing.column(version.title, reverse("plan", args=[name]), version.inputs)
-    inputs = read_inputs(name)
-    return comparing.column("", address(reverse("planner"), inputs), inputs)
-
-
-def _named(text: str) -> str:
-    """What an address that somebody pasted stands for: the id of a saved plan, or the query string of one in the planner."""
     text = text.strip()
     if len(text) > MAX_QUERY:
         raise InputError("One of these addresses is longer than any plan's.")
+    query, match = _resolved(text)
+    page = match.url_name if match else None
+    if match and page == "share":
+        return _shared(request, match.kwargs["secret"])
+    if match and page == "plan":
+        return _saved(request, match.kwargs["plan_id"])
+    if is_public_id(text):
+        return _saved(request, text)
+    if page != "planner" and "=" not in text:
+        raise InputError(f"“{text[:60]}” is no plan: give the address of one, from the planner, from your list, or shared with you.")
+    inputs = read_inputs(query if page == "planner" else text)
+    return comparing.column("", address(reverse("planner"), inputs), inputs)
+
+
+def _resolved(text: str) -> tuple[str, ResolverMatch | None]:
+    """The query of an address that somebody pasted, and which page of ours it leads to."""
     try:
         parts = urlsplit(text)
-        match = resolve(parts.path) if parts.path.startswith("/") else None
+        return parts.query, resolve(parts.path) if parts.path.startswith("/") else None
     except (ValueError, Resolver404):
-        match = None
-    if match and match.url_name == "plan":
-        return str(match.kwargs["plan_id"])
-    if match and match.url_name == "planner":
-        return parts.query
-    if not is_public_id(text) and "=" not in text:
-        raise InputError(f"“{text[:60]}” is no plan: give the address of one, from the planner or from your list.")
-    return text
+        return "", None
+
+
+def _saved(request: HttpRequest, plan_id: str) -> comparing.Column:
+    plan = SavedPlan.objects.seen_by(request.user).filter(public_id=plan_id).first()
+    if plan is None:
+        raise Http404
+    version = plan.newest
+    return comparing.column(version.title, reverse("plan", args=[plan_id]), version.inputs)
+
+
+def _shared(request: HttpRequest, secret: str) -> comparing.Column:
+    """The plan behind a live link, once its password was given where it has one."""
+    link = ShareLink.objects.of(secret)
+    if link is None:
+        raise Http404
+    if not sharing.is_open(request, link):
+        raise InputError("One of these links has a password: open it first, then compare.")
+    sharing.note_use(link)
+    version = link.plan.newest
+    return comparing.column(version.title, reverse("share", args=[secret]), version.inputs)
 
 
 def _offered(request: HttpRequest) -> list[Version]:

@@ -113,6 +113,11 @@ def move(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
     team = Team.objects.edited_by(request.user).filter(public_id=wanted).first() if wanted else None
     if wanted and team is None:
         raise Http404
+    try:
+        saving.check_room(team, request.user)
+    except InputError as refused:
+        messages.error(request, str(refused))
+        return redirect("plan", plan_id)
     SavedPlan.objects.filter(pk=request.access.subject.pk).update(team=team, owner=None if team else request.user)
     messages.success(request, f"The plan is in “{team.name}” now." if team else "The plan is yours alone now.")
     return redirect("plan", plan_id)

@@ -16,7 +16,7 @@ from planner.core.errors import InputError
 from planner.plans import saving
 from planner.plans.forms import SaveForm, initial_of
 from planner.plans.inputs import inputs_of, read_inputs
-from planner.plans.models import SavedPlan
+from planner.plans.models import SavedPlan, Version
 from planner.plans.record import Made, record
 from planner.web.address import address, query
 from planner.web.asking import ask
@@ -35,21 +35,21 @@ def new(request: Personal) -> HttpResponse:
     if outcome.answer is None:
         return HttpResponseRedirect(address(reverse("planner"), inputs))
     form = SaveForm(initial={"title": _usual_title(outcome.answer)}, teams=_teams(request))
-    return _form(request, form, inputs, outcome.answer)
+    return _form(request, form, inputs, record(outcome.answer))
 
 
 def _save_new(request: Personal) -> HttpResponse:
-    inputs, answer = _given(request)
-    teams = _teams(request)
+    inputs = _given(request)
+    made, teams = _made(inputs), _teams(request)
     form = SaveForm(request.POST, teams=teams)
-    if not form.is_valid() or answer is None:
-        return _form(request, form, inputs, answer, status=400)
+    if not form.is_valid() or made is None:
+        return _form(request, form, inputs, made, status=400)
     team = next((each for each in teams if each.public_id == form.cleaned_data.get("team")), None)
     try:
-        plan = saving.save_new(request.user, _content(form, inputs), record(answer), team=team)
+        plan = saving.save_new(request.user, _content(form, inputs), made, team=team)
     except InputError as refused:
         form.add_error("title", str(refused))
-        return _form(request, form, inputs, answer, status=400)
+        return _form(request, form, inputs, made, status=400)
     messages.success(request, "Saved. The plan has an address of its own now.")
     return redirect("plan", plan.public_id)
 
@@ -64,26 +64,27 @@ def edit(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
     given = request.GET.dict()
     given.pop("base", None)
     inputs = inputs_of(given) if given else dict(version.inputs)
-    outcome = ask(inputs)
-    if outcome.answer is None:
+    made = _made(inputs, version)
+    if made is None:
         return HttpResponseRedirect(address(reverse("planner"), inputs, **{SAVED: f"{plan_id}.{base}"}))
-    told = list(saving.changes(version, replace(saving.content_of(version), inputs=inputs), record(outcome.answer)))
-    return _form(request, SaveForm(initial=initial_of(version)), inputs, outcome.answer, plan=plan, base=base, told=told)
+    told = list(saving.changes(version, replace(saving.content_of(version), inputs=inputs), made))
+    return _form(request, SaveForm(initial=initial_of(version)), inputs, made, plan=plan, base=base, told=told)
 
 
 def _save_version(request: PersonalReached[SavedPlan], plan_id: str) -> HttpResponse:
     plan = request.access.subject
-    inputs, answer = _given(request)
     base = _base(plan, request.POST.get("base", ""))
+    inputs = _given(request)
+    made = _made(inputs, plan.versions.get(number=base))
     form = SaveForm(request.POST)
-    if not form.is_valid() or answer is None:
-        return _form(request, form, inputs, answer, plan=plan, base=base, status=400)
-    content, made = _content(form, inputs), record(answer)
+    if not form.is_valid() or made is None:
+        return _form(request, form, inputs, made, plan=plan, base=base, status=400)
+    content = _content(form, inputs)
     try:
         version = saving.save_version(plan, request.user, content, made, base=base)
     except InputError as refused:
         form.add_error("title", str(refused))
-        return _form(request, form, inputs, answer, plan=plan, base=base, status=400)
+        return _form(request, form, inputs, made, plan=plan, base=base, status=400)
     except saving.Conflict as conflict:
         return _conflict(request, conflict, content, made)
     messages.success(request, f"Saved as version {version.number}.")
@@ -112,7 +113,7 @@ def _form(
     request: Personal | PersonalReached[SavedPlan],
     form: SaveForm,
     inputs: Mapping[str, str],
-    answer: Answer | None,
+    made: Made | None,
     *,
     plan: SavedPlan | None = None,
     base: int = 0,
@@ -127,19 +128,26 @@ def _form(
         "told": told,
         "query": query(inputs),
         "planner": address(reverse("planner"), inputs, **({SAVED: f"{plan.public_id}.{base}"} if plan else {})),
-        "made": record(answer) if answer else None,
+        "made": made,
         "action": reverse("plan-edit", args=[plan.public_id]) if plan else reverse("plan-new"),
     }
     return render(request, "plans/save.html", context, status=status)
 
 
-def _given(request: Personal | PersonalReached[SavedPlan]) -> tuple[dict[str, str], Answer | None]:
-    """The inputs in the hidden field and their answer, None where they have none."""
+def _given(request: Personal | PersonalReached[SavedPlan]) -> dict[str, str]:
+    """The inputs in the hidden field, none where it has been tampered with."""
     try:
-        inputs = read_inputs(request.POST.get("inputs", ""))
+        return read_inputs(request.POST.get("inputs", ""))
     except InputError:
-        return {}, None
-    return inputs, ask(inputs).answer
+        return {}
+
+
+def _made(inputs: Mapping[str, str], saved: Version | None = None) -> Made | None:
+    """What the inputs give. Without an answer today it is what `saved` kept of the same inputs: its words can be changed all the same."""
+    answer = ask(inputs).answer if inputs else None
+    if answer:
+        return record(answer)
+    return saving.made_of(saved) if saved and dict(saved.inputs) == dict(inputs) else None
 
 
 def _content(form: SaveForm, inputs: Mapping[str, str]) -> saving.Content:
