@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
@@ -19,6 +20,7 @@ from planner.operations.problems import problem
 HEADER: Final = "Idempotency-Key"
 LASTS: Final = timedelta(hours=24)
 MAX_KEPT: Final = 500
+_SWEEP_ONE_IN: Final = 50
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _HEADERS: Final = ("Location", "ETag")
 
@@ -38,6 +40,7 @@ def once(request: HttpRequest, user: User, prepare: Callable[[], Callable[[], Ht
     if before := _kept(user, key):
         return _again(before, call)
     act = prepare()
+    _sweep()
     try:
         with transaction.atomic():
             _make_room(user)
@@ -63,6 +66,12 @@ def _again(before: KeptAnswer, call: str) -> HttpResponse:
         return problem(409, f"This {HEADER} was used for another plan already: take a new one for each.")
     headers = {**before.headers, "Idempotency-Replayed": "true"}
     return HttpResponse(before.body, status=before.status, content_type="application/json", headers=headers)
+
+
+def _sweep() -> None:
+    """Now and then, so that nothing stays of those who do not come again. Outside the transaction: nobody waits for it."""
+    if secrets.randbelow(_SWEEP_ONE_IN) == 0:
+        KeptAnswer.objects.filter(created_at__lte=timezone.now() - LASTS).delete()
 
 
 def _make_room(user: User) -> None:

@@ -69,6 +69,14 @@ def test_an_answer_is_kept_for_a_day_and_not_without_end(people: People, monkeyp
     assert call("post", "plans", NEW, **{"idempotency-key": "another-4"})["Idempotency-Replayed"] == "true"
 
 
+def test_nothing_stays_of_who_does_not_come_again(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller(people.stranger)("post", "plans", NEW, **KEY)
+    KeptAnswer.objects.update(created_at=timezone.now() - idempotency.LASTS)
+    monkeypatch.setattr(idempotency, "_SWEEP_ONE_IN", 1)
+    caller(people.owner)("post", "plans", NEW, **KEY)
+    assert [each.user for each in KeptAnswer.objects.all()] == [people.owner]
+
+
 def test_what_is_kept_has_no_token_and_not_the_key(people: People) -> None:
     call = caller(people.owner)
     call("post", "plans", NEW, **KEY)
