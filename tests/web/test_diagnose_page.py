@@ -280,6 +280,20 @@ def test_words_in_a_log_are_text_on_the_page(client: Client, log: bytes, written
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page, "the purpose is shown as it was sent"
 
 
+@pytest.mark.parametrize("report", [{}, {"report": "html"}])
+def test_halves_of_characters_and_turned_writing_break_nothing(
+    client: Client, log: bytes, written: Written, report: dict[str, str]
+) -> None:
+    purposes = ("\ud800", "\u202eabc", "\x00", "", "é" * 400)
+    rows = [
+        json.dumps({"time": truth.arrival_s, "purpose": purposes[number % 5], "prompt_tokens": truth.prompt_tokens})
+        for number, truth in enumerate(written.truths)
+    ]
+    response = send(client, log, calls="\n".join(rows).encode(), **report)
+    assert response.status_code == 200
+    assert "\u202e" not in response.content.decode()
+
+
 def test_a_log_that_goes_back_in_time_and_one_of_two_engines_are_answered_and_counted(client: Client, log: bytes, text_of: TextOf) -> None:
     lines = log.split(b"\n")
     shuffled = b"\n".join([*lines[:40], *lines[len(lines) // 2 :], *lines[40 : len(lines) // 2]])

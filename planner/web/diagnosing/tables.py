@@ -53,7 +53,7 @@ class Row:
 
 def words(text: str, *, shared: bool) -> str:
     """Words that came from outside: on the page of who brought them as they are, in what is shared without names of files and people."""
-    return redacted(text.encode()) or "(hidden)" if shared else one_line(text)[:160]
+    return redacted(text.encode(errors="replace")) or "(hidden)" if shared else one_line(text)[:160]
 
 
 def parts(whole: Breakdown) -> Iterator[Part]:
