@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.core.diagnosing import Diagnosis, Given, Options, diagnose
+from planner.core.diagnosing import Diagnosis, Given, Options, diagnose, sweep
 from planner.core.diagnosing.calls import UNKNOWN, read_calls
 from planner.core.diagnosing.collecting import collect
 from planner.core.diagnosing.comparing import compare
@@ -447,3 +447,61 @@ def test_more_tasks_take_no_more_memory_for_their_figures() -> None:
     assert len(large.lanes) == len(small.lanes) == 1_500
     assert len(large.in_flight) <= 1_440
     assert (small.lanes_thinned, large.lanes_thinned) == (False, True)
+
+
+def crowd(tasks: int) -> list[Task]:
+    """So many at once that each reads its prompt beside all the others' answers."""
+    return [task(number, float(number), prompt=100, prefill=0.5, output=2_000, generate=tasks * 2.0) for number in range(tasks)]
+
+
+def test_a_crowd_beyond_any_server_is_looked_at_in_part_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = diagnose(Records(in_order(*crowd(60))), Options(tries=False))
+    assert "not_analysed" not in {warning.code for warning in everything.warnings}
+    monkeypatch.setattr(sweep, "_AT_FIRST", 100)
+    monkeypatch.setattr(sweep, "_PER_TASK", 4)
+    records = Records(in_order(*crowd(60)))
+    looked_at = collect(records, long_prefill=5_000, calls=None).sweep.overlaps_told
+    # 60 × 59 / 2 pairs of an answer and a later prompt.
+    assert (looked_at.left, looked_at.over) == (0, 60 * 59 // 2 - 100 - 60 * 4)
+    warned = {warning.code: warning.message for warning in diagnose(Records(in_order(*crowd(60))), Options(tries=False)).warnings}
+    assert f"{looked_at.over:,} overlaps" in warned["not_analysed"]
+
+
+def test_prompts_of_millions_of_tokens_have_a_bounded_number_of_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_AT_FIRST", 2_000)
+    long = [task(number, number * 20_000.0, prompt=10_000_000) for number in range(50)]
+    told = collect(Records(in_order(*long)), long_prefill=5_000, calls=None).sweep
+    assert told.passes_told.over == 50
+    assert told.passes_told.left == 0
+    # Each has one that ends with it all the same.
+    assert told.busy_s == pytest.approx(sum(each.prefill_s + each.generate_s for each in long if each.prefill_s and each.generate_s))
+
+
+def test_an_engine_without_lines_for_requests_rules_out_nothing_about_them() -> None:
+    samples = [
+        Sample(at_s=10.0 * n, running=2, waiting=0, generation_rate=60.0, prompt_rate=10.0, cache_share=0.1, prefix_hit_share=0.0)
+        for n in range(9)
+    ]
+    said = {each.hypothesis for each in diagnose(Records(list(samples), engine="vllm")).ruled_out}
+    assert "The KV cache is too small" in said
+    assert "Conversations read again" not in said
+
+
+def test_short_prompts_say_nothing_of_long_contexts() -> None:
+    hypotheses = {each.hypothesis for each in diagnose(Records(in_order(*quiet(30)))).ruled_out}
+    short = diagnose(Records(in_order(*(task(n, n * 10.0, prompt=100 + n) for n in range(30)))))
+    assert "Long contexts slow the answers down" in hypotheses
+    assert "Long contexts slow the answers down" not in {each.hypothesis for each in short.ruled_out}
+
+
+def test_a_finding_without_a_replay_says_so() -> None:
+    refused = cut_off(99, 90.0, 90.1, ending="refused", asked_tokens=9_000)
+    diagnosis = diagnose(Records([*quiet(), refused, Notice(code="too_long", line=99, at_s=90.0, task=99, value=9_000)]))
+    assert found(diagnosis, "context_overflow").effect is None
+    assert "Expected: not tried on this log" in diagnosis_text(diagnosis)
+    assert "expected_effect" in next(each["message"] for each in diagnosis_json(diagnosis)["warnings"] if each["code"] == "not_known")
+
+
+def test_a_change_that_a_replay_cannot_tell_from_none_is_not_given_a_figure() -> None:
+    changes = {each.change: each.text for each in diagnose(Records(quiet(), n_slots=4)).what_if}
+    assert "no difference that a replay could tell" in changes["more_slots"]

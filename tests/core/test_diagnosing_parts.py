@@ -115,8 +115,8 @@ def test_values_too_small_for_a_bin_count_as_zero() -> None:
 def test_the_worst_cases_are_kept_and_all_are_counted() -> None:
     worst = Worst()
     for number in range(1_000):
-        worst.add(at_s=None, task=number, seconds=float(number), text="")
-    assert [example.task for example in worst.examples()] == [999, 998, 997]
+        worst.add(at_s=None, task=number, seconds=float(number), text=lambda number=number: f"case {number}")
+    assert [(example.task, example.text) for example in worst.examples()] == [(999, "case 999"), (998, "case 998"), (997, "case 997")]
     assert (worst.count, worst.seconds, worst.longest) == (1_000, 499_500.0, 999.0)
 
 
@@ -136,7 +136,7 @@ def test_a_load_keeps_its_area_whatever_the_width_of_its_bins(steps: list[tuple[
 def test_a_thinned_sample_is_spread_over_everything() -> None:
     sample: Thinned[int] = Thinned(100)
     for number in range(10_000):
-        sample.offer(number)
+        sample.offer(lambda number=number: number)
     assert 50 <= len(sample.items) <= 100
     assert sample.items == list(range(0, 10_000, sample.every))
 

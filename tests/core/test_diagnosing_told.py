@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.core.diagnosing import Diagnosis, diagnose
-from planner.core.diagnosing.diagnosis import Finding
+from planner.core.diagnosing.diagnosis import Breakdown, Finding, Spread
 from planner.core.diagnosing.told import told
 from planner.core.logs.reading import read
 from tests.log_writer import write
@@ -43,7 +43,11 @@ def test_without_seconds_the_first_statement_of_the_evidence_is_told(slow: Diagn
 
 
 def test_nothing_found_is_told_from_nothing_to_be_seen(slow: Diagnosis) -> None:
-    assert told(replace(slow, findings=())).sentence == "Nothing was found that slowed this server down."
+    quiet = replace(slow, findings=(), breakdown=None, wait=None)
+    assert told(quiet).sentence == "Nothing was found that went wrong."
+    shared = replace(quiet, breakdown=Breakdown(6.0, 2.0, 2.0, 0.0), wait=Spread(9, 3.8, 5.0, 6.0, 7.0))
+    assert "20 % of what all turns took together" in told(shared).sentence
+    assert "Half of the requests waited 3.8 s or longer" in told(shared).sentence
     assert "without times" in told(replace(slow, findings=(), busy_share=None)).sentence
     assert "No request" in told(replace(slow, findings=(), finished=0, in_flight_max=None)).sentence
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from planner.core import units
 from planner.core.diagnosing.calibration import query
 from planner.core.diagnosing.case import Case
 from planner.core.diagnosing.collecting import Collected, Log, collect
@@ -108,7 +109,8 @@ def _warnings(log: Log, found: Collected, case: Case) -> Iterator[Remark]:
         yield Remark(
             "no_times",
             f"{totals.untimed:,} of {totals.tasks:,} tasks have no time in the log (builds before b9247 print none, or they were switched off): who ran "
-            "beside whom, waits and the breakdown are not known; tokens and speeds are, with whatever ran beside. Start it with --log-timestamps.",
+            "beside whom, waits and the breakdown are not known; tokens and speeds are, with whatever ran beside."
+            + (" Start it with --log-prefix --log-timestamps." if log.facts.engine == "llama-server" else ""),
         )
     if totals.tasks and case.breakdown is None and not totals.untimed:
         yield Remark("no_speeds", "Too little ran in this log to fit its speeds: there is no breakdown.")
@@ -133,6 +135,13 @@ def _warnings(log: Log, found: Collected, case: Case) -> Iterator[Remark]:
         )
     if counts.backwards:
         yield Remark("backwards", f"The times in this log go back {counts.backwards:,} times without a restart: is it of one server only?")
+    overlaps, prompts = found.sweep.overlaps_told.over, found.sweep.passes_told.over
+    if overlaps or prompts:
+        yield Remark(
+            "not_analysed",
+            f"{units.counted(overlaps, 'overlap')} of an answer with a prompt and the passes of {units.counted(prompts, 'prompt')} were not looked at one by "
+            "one: the log has more of them than can be told apart in a time that its size bounds. They are missing in stalls and in the speeds beside prompts.",
+        )
     if found.observed.cut_s:
         yield Remark("cut_tasks", "Cancelled and failed tasks have no timings: their seconds are in no part of the breakdown.")
     if found.joined is not None and not found.joined.matched:

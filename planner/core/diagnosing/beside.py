@@ -34,19 +34,20 @@ class BesidePrompts:
 
     def _prompts(self, life: Life, clocks: Clocks, pauses: Callable[[float], bool]) -> None:
         """Its stretches beside prompts, one by one; those in which it went on undisturbed are none."""
-        held = [pair for pair in life.pairs if not any(start <= pair.start_s < end for start, end in life.free)]
-        unsure = []
+        held, free = life.pairs, life.free
+        if held and free:
+            held = [pair for pair in held if not any(start <= pair.start_s < end for start, end in free)]
+        unsure = False
         for pair in held:
             seconds = pair.end_s - pair.start_s
-            if pair.sure and pair.long:
+            if not pair.sure:
+                unsure = True
+            elif pair.long:
                 self._during_one(pair.passes, seconds)
-            elif not pair.sure:
-                share = min(1.0, seconds / max(1e-9, pair.read_s))
-                unsure.append(Beside(share * pair.tokens, seconds, pair.streams, pair.long))
-            if pauses(seconds / max(1, pair.passes)) and life.generates:
+            if life.generates and pauses(seconds / max(1, pair.passes)):
                 self._overlap(life, pair, seconds)
         if unsure and life.answered:
-            self.mixed.offer(_mixed(life, clocks, unsure, others=sum(pair.passes for pair in held)))
+            self.mixed.offer(lambda: _mixed(life, clocks, held))
 
     def _during_one(self, passes: int, seconds: float, times: int = 1) -> None:
         self._during.add(passes / seconds, times)
@@ -59,8 +60,10 @@ class BesidePrompts:
             at_s=pair.start_s,
             task=life.task.number,
             seconds=seconds,
-            text=f"Task {life.task.number} got {units.counted(pair.passes, 'token')} in {units.seconds(seconds)} while {pair.tokens:,} prompt tokens "
-            f"of task {pair.reader} were read.",
+            text=lambda: (
+                f"Task {life.task.number} got {units.counted(pair.passes, 'token')} in {units.seconds(seconds)} while {pair.tokens:,} prompt "
+                f"tokens of task {pair.reader} were read."
+            ),
         )
         if len(life.stalls) < _STALLS_SHOWN:
             life.stalls.append((pair.start_s, pair.end_s))
@@ -79,8 +82,14 @@ class BesidePrompts:
             self._otherwise_sums[0] += life.clean_tokens
             self._otherwise_sums[1] += life.clean_s
         if life.stalled_s > 0:
-            text = f"Task {task.number} stood still for {units.seconds(life.stalled_s)} of its {units.seconds(life.last - life.first)}."
-            self.stalls.add(at_s=life.first, task=task.number, seconds=life.stalled_s, text=text)
+            self.stalls.add(
+                at_s=life.first,
+                task=task.number,
+                seconds=life.stalled_s,
+                text=lambda: (
+                    f"Task {task.number} stood still for {units.seconds(life.stalled_s)} of its {units.seconds(life.last - life.first)}."
+                ),
+            )
 
     def during(self) -> GenerationRate:
         return _rate(self._during, self._during_sums)
@@ -89,8 +98,9 @@ class BesidePrompts:
         return _rate(self._otherwise, self._otherwise_sums)
 
 
-def _mixed(life: Life, clocks: Clocks, unsure: list[Beside], *, others: int) -> Mixed:
-    """`others` of the passes that ended while it generated are those of its stretches; the rest were short prompts' own."""
+def _mixed(life: Life, clocks: Clocks, held: list[Pair]) -> Mixed:
+    """Of the passes that ended while it generated some are those of the stretches `held`; the rest were short prompts' own."""
+    others = sum(pair.passes for pair in held)
     since = life.at_first
     span = max(clocks.clean - since.clean, 1e-9)
     reading = min(life.last - life.first, clocks.reading - since.reading)
@@ -100,8 +110,13 @@ def _mixed(life: Life, clocks: Clocks, unsure: list[Beside], *, others: int) -> 
         streams=(clocks.streams - since.streams) / span,
         context=(clocks.context - since.context) / span,
         short=max(0, clocks.passes - since.passes - others),
-        beside=tuple(unsure),
+        beside=tuple(_unsure(pair) for pair in held if not pair.sure),
     )
+
+
+def _unsure(pair: Pair) -> Beside:
+    seconds = pair.end_s - pair.start_s
+    return Beside(min(1.0, seconds / max(1e-9, pair.read_s)) * pair.tokens, seconds, pair.streams, pair.long)
 
 
 def _rate(values: Values, sums: list[float]) -> GenerationRate:

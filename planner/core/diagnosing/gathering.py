@@ -1,5 +1,6 @@
 """What is kept of millions of values in bounded memory: distributions, the worst cases, a load over time, a thinned sample."""
 
+from collections.abc import Callable
 from heapq import heappush, heappushpop, nlargest
 from math import exp, floor, log, sqrt
 from typing import Final, Generic, TypeVar
@@ -32,8 +33,10 @@ class Values:
         if value <= LEAST:
             self.zeros += times
             return
-        value = min(value, MOST)
-        self.longest = max(self.longest, value)
+        if value > self.longest:
+            value = self.longest = min(value, MOST)
+        elif value > MOST:
+            value = MOST
         key = floor(log(value) * _PER_E + _SHIFT)
         held = self._bins.get(key)
         if held is None:
@@ -91,14 +94,15 @@ class Worst:
         self.count = 0
         self.seconds = self.longest = 0.0
 
-    def add(self, *, at_s: float | None, task: int | None, seconds: float, text: str) -> None:
+    def add(self, *, at_s: float | None, task: int | None, seconds: float, text: Callable[[], str]) -> None:
+        """`text` says it, and is asked only where the case is among the worst so far: there may be millions."""
         self.count += 1
         self.seconds += seconds
         self.longest = max(self.longest, seconds)
         if len(self._heap) < WORST:
-            heappush(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text)))
+            heappush(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text())))
         elif seconds > self._heap[0][0]:
-            heappushpop(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text)))
+            heappushpop(self._heap, (seconds, -self.count, Example(at_s, task, seconds, text())))
 
     def examples(self) -> tuple[Example, ...]:
         return tuple(example for *_, example in nlargest(WORST, self._heap))
@@ -162,11 +166,37 @@ class Thinned(Generic[T]):
         self._seen = 0
         self.items: list[T] = []
 
-    def offer(self, item: T) -> None:
+    def offer(self, make: Callable[[], T]) -> None:
+        """`make` is asked for the item only where it is kept."""
         if self._seen % self.every == 0:
             if len(self.items) == self._limit:
                 self.items = self.items[::2]
                 self.every *= 2
             if self._seen % self.every == 0:
-                self.items.append(item)
+                self.items.append(make())
         self._seen += 1
+
+
+class Allowance:
+    """How many of something are looked at one by one: so many at first, and so many more with each task.
+
+    That bounds the time by the size of a log, whatever it says. `over` counts those that were not.
+    """
+
+    __slots__ = ("_per_task", "left", "over")
+
+    def __init__(self, *, first: int, per_task: int) -> None:
+        self._per_task = per_task
+        self.left = first
+        self.over = 0
+
+    def another_task(self) -> None:
+        self.left += self._per_task
+
+    def one(self) -> bool:
+        """Whether one more is."""
+        if self.left > 0:
+            self.left -= 1
+            return True
+        self.over += 1
+        return False

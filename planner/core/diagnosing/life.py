@@ -86,8 +86,8 @@ class Life:
         """Whether its prompt took long enough for anyone beside it to notice."""
         return self.reads and (self.long or self.first - self.began >= NOTICED_S)
 
-    def pass_ends(self, step: int) -> list[float]:
-        """When each pass of its prefill ended, the last one included.
+    def pass_ends(self, step: int, most: int = MAX_PASSES) -> list[float]:
+        """When each pass of its prefill ended, the last one included; beyond `most` of them, one from each progress line to the next.
 
         A progress line stands between two passes; where some are missing (none is printed in the first three seconds), the
         passes between two known moments are `step` tokens each, and take equally long.
@@ -98,7 +98,7 @@ class Life:
         ends: list[float] = []
         before_s, before = self.began, 0
         for at_s, done in (*known, (self.first, tokens)):
-            count = min(MAX_PASSES, max(1, -(-(done - before) // step))) if done > before else 0
+            count = max(1, min(most - len(ends), -(-(done - before) // step))) if done > before else 0
             # A remainder of a few tokens is the streams' share of the batch, no pass of its own.
             if count > 1 and done - before - (count - 1) * step < step // 50:
                 count -= 1

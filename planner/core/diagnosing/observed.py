@@ -82,7 +82,8 @@ class Observed:
             passes = -(-(done - before) // step)
             if alone or done - before >= _FILLED * passes * step:
                 middle = (life.task.cached_tokens or 0) + (before + done) / 2
-                points.offer(ReadPoint(done - before + streams * passes, middle, at_s - before_s, passes))
+                point = (done - before + streams * passes, middle, at_s - before_s, passes)
+                points.offer(lambda point=point: ReadPoint(*point))  # type: ignore[misc]
                 self._batch_rate(done - before, at_s - before_s, passes)
             before, before_s = done, at_s
 
@@ -144,7 +145,9 @@ class Observed:
         span = clocks.clean - since.clean
         if tokens >= FEW and span > 0:
             points = self.steps_exact if exact else self.steps_beside
-            points.offer(StepPoint(tokens, seconds, (clocks.streams - since.streams) / span, (clocks.context - since.context) / span))
+            points.offer(
+                lambda: StepPoint(tokens, seconds, (clocks.streams - since.streams) / span, (clocks.context - since.context) / span)
+            )
 
     def ended(self, life: Life, clocks: Clocks) -> None:
         task = life.task

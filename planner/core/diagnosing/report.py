@@ -107,6 +107,8 @@ def _warnings(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     ]
     if any(each.total_s is None for each in diagnosis.waits):
         nulls.append("waits_by_cause")
+    if any(each.effect is None for each in diagnosis.findings):
+        nulls.append("expected_effect")
     if nulls:
         yield "not_known", f"What this log does not say is null: {', '.join(nulls)}."
 

@@ -47,7 +47,7 @@ def _head(diagnosis: Diagnosis) -> Iterator[str]:
     named = f"{facts.engine}{f' {one_line(str(version))[:40]}' if version else ''}"
     span = f" over {units.seconds(diagnosis.span_s)}" if diagnosis.span_s else ""
     yield (
-        f"{named}: {diagnosis.tasks:,} tasks{span} ({diagnosis.finished:,} finished, {diagnosis.cancelled:,} cancelled, {diagnosis.refused:,} refused), "
+        f"{named}: {units.counted(diagnosis.tasks, 'task')}{span} ({diagnosis.finished:,} finished, {diagnosis.cancelled:,} cancelled, {diagnosis.refused:,} refused), "
         f"{counts.lines:,} lines, {counts.unparsed_lines:,} of them not understood"
     )
     if diagnosis.busy_share is not None and diagnosis.two_or_more_share is not None:
@@ -114,6 +114,8 @@ def _finding(number: int, finding: Finding) -> Iterator[str]:
         yield from (f"     {line}" for line in file.content.rstrip("\n").split("\n"))
     if finding.effect is not None:
         yield f"   Expected: {finding.effect.text}"
+    elif finding.fix:
+        yield "   Expected: not tried on this log: what its lines say is not enough to send its requests again with that changed."
 
 
 def _section(title: str, lines: list[str]) -> Iterator[str]:

@@ -15,6 +15,8 @@ _SHARE: Final = 0.02
 _STILL_FAST: Final = 0.7
 # Fewer answers that show no growth do not show that there is none.
 _ENOUGH: Final = 20
+# Prompts that are all shorter than this say nothing of long contexts.
+_LONG: Final = 1_000
 
 
 def ruled_out(case: Case, found: tuple[Finding, ...]) -> tuple[RuledOut, ...]:
@@ -42,7 +44,7 @@ def _capacity(case: Case) -> Iterator[tuple[str, RuledOut]]:
             yield "gpu_capacity", RuledOut("GPU capacity", f"Two or more tasks ran together {units.percent(together)} of the time.")
     slots, most = case.slots, sweep.in_flight_max
     if slots and 0 < most < slots:
-        yield "slots_full", RuledOut("Too few slots", f"At most {most} of {slots} slots were busy at once.")
+        yield "slots_full", RuledOut("Too few slots", f"No more than {most} of {slots} slots were busy at once.")
     elif slots and case.collected.observed.waits.by_cause["slots_full"].count == 0 and most:
         yield "slots_full", RuledOut("Too few slots", "No task started at the moment another one's slot came free while all were busy.")
 
@@ -53,7 +55,7 @@ def _speed(case: Case) -> Iterator[tuple[str, RuledOut]]:
         return
     longest = case.collected.totals.prompt_max
     first, last = 1 / cost.step_seconds(1), 1 / (cost.step_seconds(1) + longest * cost.cached_token_s)
-    told = cost.cached_token_s > 0 or own.tasks >= _ENOUGH
+    told = longest >= _LONG and (cost.cached_token_s > 0 or own.tasks >= _ENOUGH)
     if told and last >= _STILL_FAST * first:
         yield (
             "long_contexts",
@@ -70,13 +72,19 @@ def _waits(case: Case) -> Iterator[tuple[str, RuledOut]]:
         if not seen.waits.by_cause["other_adapter"].count:
             yield (
                 "adapter_switching",
-                RuledOut("Waiting for another adapter", f"None of {seen.waits.seconds.count:,} tasks waited for others' answers to end."),
+                RuledOut(
+                    "Waiting for another adapter",
+                    f"None of {units.counted(seen.waits.seconds.count, 'task')} waited for others' answers to end.",
+                ),
             )
         if seen.waits.by_cause["same_adapter"].seconds < _SHARE * case.total_s:
             waited = seen.waits.by_cause["same_adapter"].seconds
             yield (
                 "hidden_wait",
-                RuledOut("Waiting behind other prompts", f"All tasks together waited {units.seconds(waited)} between slot and first pass."),
+                RuledOut(
+                    "Waiting behind other prompts",
+                    f"All tasks together waited {units.seconds(waited)} for them between slot and first pass.",
+                ),
             )
         if seen.beside.stalls.seconds < _SHARE * case.total_s:
             yield (
@@ -98,7 +106,8 @@ def _waits(case: Case) -> Iterator[tuple[str, RuledOut]]:
 
 def _cache(case: Case) -> Iterator[tuple[str, RuledOut]]:
     cache = case.prompt_cache
-    if cache.hit_rate is not None and cache.reread_s < _SHARE * max(case.total_s, 1e-9):
+    # Periodic lines do not say whose prompts were read.
+    if case.collected.totals.prompts and cache.hit_rate is not None and cache.reread_s < _SHARE * max(case.total_s, 1e-9):
         yield (
             "prompt_cache",
             RuledOut(

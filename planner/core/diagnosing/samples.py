@@ -74,11 +74,15 @@ class Samples:
             tokens = sample.prompt_rate * seconds
             self.prompt_tokens_most = max(self.prompt_tokens_most, tokens)
             if seconds >= LONG_STEP_S:
-                text = f"A step of {units.seconds(seconds)} read {tokens:,.0f} prompt tokens while others generated."
-                self.long_steps.add(at_s=sample.at_s, task=None, seconds=seconds, text=text)
+                self.long_steps.add(
+                    at_s=sample.at_s,
+                    task=None,
+                    seconds=seconds,
+                    text=lambda: f"A step of {units.seconds(seconds)} read {tokens:,.0f} prompt tokens while others generated.",
+                )
 
     def _stream(self, sample: Sample, rate: float) -> None:
-        self.rates.offer((rate * (sample.running or 1), sample.running or 1))
+        self.rates.offer(lambda: (rate * (sample.running or 1), sample.running or 1))
         self.slowest.append(sample)
         self.slowest.sort(key=lambda each: (each.generation_rate or 0.0) / (each.running or 1))
         del self.slowest[_SHOWN:]

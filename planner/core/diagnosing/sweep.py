@@ -1,19 +1,21 @@
 """The sweep over a log's tasks in the order of time, with those in memory that overlap: who ran beside whom, and for how long."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final, Protocol
 
-from planner.core.diagnosing.gathering import Load
-from planner.core.diagnosing.life import MAX_PAIRS, Clocks, Life, Pair
+from planner.core.diagnosing.gathering import Allowance, Load
+from planner.core.diagnosing.life import MAX_PAIRS, MAX_PASSES, Clocks, Life, Pair
 from planner.core.logs.record import Task
 
 # A log has a task when it ends. So many later ones are held before the sweep goes on, to know who ran beside it …
 HOLD_TASKS: Final = 512
 # … or as many progress lines and passes.
 HOLD_MOMENTS: Final = 20_000
+# It goes on by so large a share of either at a time, because putting many moments in order costs less than each by itself.
+_AT_A_TIME: Final = 0.25
 # llama-server's n_batch unless told otherwise (common/common.h, b4748 to b11549).
 DEFAULT_BATCH: Final = 2_048
 # A task that starts within this time of a full server's first free slot was waiting for it.
@@ -23,6 +25,9 @@ SAME_MOMENT_S: Final = 0.005
 LEAST_OVERLAP_S: Final = 0.001
 # More tasks at once than any server has slots are not held against each other.
 MAX_TOGETHER: Final = 512
+# Passes and overlaps that are told apart, at first and with each task: all of them, but for logs that no server writes.
+_AT_FIRST: Final = 200_000
+_PER_TASK: Final = 32
 
 # What happens at one moment happens in this order.
 _PASS, _MARK, _LAST, _DEPART, _LAUNCH, _BEGIN, _FIRST, _DEPART_AT_ONCE = range(8)
@@ -47,8 +52,11 @@ class Sweep:
         self._slots = slots
         self._held: deque[tuple[float, int]] = deque()
         self._held_moments = 0
+        # Time, what, serial number, whose, tokens: in order but for those that were added last.
         self._events: list[tuple[float, int, int, Life, int]] = []
         self._serial = 0
+        self.passes_told = Allowance(first=_AT_FIRST, per_task=_PER_TASK)
+        self.overlaps_told = Allowance(first=_AT_FIRST, per_task=_PER_TASK)
         self._now = 0.0
         self._clocks = Clocks()
         self._reading: dict[Life, None] = {}
@@ -66,6 +74,7 @@ class Sweep:
         self.batch = DEFAULT_BATCH
         self.batch_seen = False
         self.load = Load()
+        self._flown_s = 0.0
 
     @property
     def two_or_more_s(self) -> float:
@@ -88,7 +97,9 @@ class Sweep:
         depart = _DEPART if life.ends > life.first else _DEPART_AT_ONCE
         for at_s, what in ((launched, _LAUNCH), (life.began, _BEGIN), (life.first, _FIRST), (life.last, _LAST), (life.ends, depart)):
             self._push(at_s, what, life)
-        passes = life.pass_ends(self._step()) if life.reads else ()
+        self.passes_told.another_task()
+        self.overlaps_told.another_task()
+        passes = self._pass_ends(life) if life.reads else ()
         for at_s in passes:
             self._push(at_s, _PASS, life)
         if life.generates:
@@ -98,10 +109,24 @@ class Sweep:
         moments = len(task.marks) + len(passes)
         self._held.append((life.ends, moments))
         self._held_moments += moments
-        while len(self._held) > HOLD_TASKS or self._held_moments > HOLD_MOMENTS:
-            until, moments = self._held.popleft()
+        if len(self._held) > HOLD_TASKS * (1 + _AT_A_TIME) or self._held_moments > HOLD_MOMENTS:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        until = self._now
+        while len(self._held) > HOLD_TASKS or self._held_moments > HOLD_MOMENTS * (1 - _AT_A_TIME):
+            ends, moments = self._held.popleft()
             self._held_moments -= moments
-            self._go(until)
+            until = max(until, ends)
+        self._go(until)
+
+    def _pass_ends(self, life: Life) -> list[float]:
+        told = self.passes_told
+        ends = life.pass_ends(self._step(), min(MAX_PASSES, told.left))
+        told.left = max(0, told.left - len(ends))
+        if not told.left or len(ends) >= MAX_PASSES:
+            told.over += 1
+        return ends
 
     def finish(self) -> None:
         """Nothing more comes."""
@@ -110,7 +135,7 @@ class Sweep:
 
     def _push(self, at_s: float, what: int, life: Life, tokens: int = 0) -> None:
         self._serial += 1
-        heappush(self._events, (at_s, what, self._serial, life, tokens))
+        self._events.append((at_s, what, self._serial, life, tokens))
 
     def _learn_batch(self, life: Life) -> None:
         """Successive progress lines of a prompt are one pass apart: n_batch less the streams that had a token in it."""
@@ -123,9 +148,10 @@ class Sweep:
         return max(1, self.batch - len(self._generating))
 
     def _go(self, until_s: float) -> None:
-        events = self._events
-        while events and events[0][0] <= until_s:
-            at_s, what, _, life, tokens = heappop(events)
+        self._events.sort()
+        due = bisect_right(self._events, until_s, key=_when)
+        events, self._events = self._events[:due], self._events[due:]
+        for at_s, what, _, life, tokens in events:
             if at_s > self._now:
                 self._advance(at_s)
             if what == _MARK:
@@ -160,12 +186,18 @@ class Sweep:
                 clocks.clean += seconds
                 clocks.streams += seconds * streams
                 clocks.context += seconds * self._context
-            self.load.add(self._now, to_s, self.in_flight)
         self._now = to_s
+
+    def _flown(self) -> None:
+        """The number in flight is about to change: so many were until now."""
+        if self._now > self._flown_s:
+            self.load.add(self._flown_s, self._now, self.in_flight)
+            self._flown_s = self._now
 
     def _launch(self, life: Life) -> None:
         if self.first_s is None:
             self.first_s = life.launched
+        self._flown()
         self.in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self.in_flight)
         life.at_launch = self._clocks.copy()
@@ -216,33 +248,44 @@ class Sweep:
         if life.reads and life in self._reading:
             del self._reading[life]
             self._reading_long -= life.long
-            if life.held_up and len(self._generating) <= MAX_TOGETHER:
+            if life.held_up and self._together(self._generating):
+                start_s = self._now - max(LEAST_OVERLAP_S, (life.first - life.began) / 100)
                 for stream in self._generating:
-                    self._overlap(life, stream)
+                    if stream.first <= start_s:
+                        self._overlap(life, stream)
             self._watcher.read(life, self._clocks, len(self._generating))
         life.at_first = life.at_mark = self._clocks.copy()
         if life.last > life.first:
             self._generating[life] = None
             self._context += _context_of(life.task)
 
+    def _together(self, others: dict[Life, None]) -> bool:
+        """Whether so many can be held against another one."""
+        if len(others) <= MAX_TOGETHER:
+            return True
+        self.overlaps_told.over += len(others)
+        return False
+
     def _overlap(self, prefill: Life, stream: Life) -> None:
         start = max(prefill.began, stream.first)
         read_s = prefill.first - prefill.began
         # One that began when the other ended lasts as long as the log's last digit.
-        if self._now - start < max(LEAST_OVERLAP_S, read_s / 100) or len(stream.pairs) == MAX_PAIRS:
+        if self._now - start < max(LEAST_OVERLAP_S, read_s / 100):
+            return
+        if len(stream.pairs) == MAX_PAIRS or not self.overlaps_told.one():
             return
         later = prefill.at_began if prefill.began >= stream.first else stream.at_first
         stream.pairs.append(
             Pair(
-                start_s=start,
-                end_s=self._now,
-                passes=self._clocks.passes - later.passes,
-                streams=len(self._generating),
-                reader=prefill.task.number,
-                tokens=prefill.task.computed_tokens or (prefill.read_marks[-1].tokens if prefill.read_marks else 0),
-                read_s=read_s,
-                long=prefill.long,
-                sure=self.batch_seen or bool(prefill.read_marks),
+                start,  # start_s
+                self._now,  # end_s
+                self._clocks.passes - later.passes,  # passes
+                len(self._generating),  # streams
+                prefill.task.number,  # reader
+                prefill.task.computed_tokens or (prefill.read_marks[-1].tokens if prefill.read_marks else 0),  # tokens
+                read_s,
+                prefill.long,  # long
+                self.batch_seen or bool(prefill.read_marks),  # sure
             )
         )
 
@@ -261,7 +304,7 @@ class Sweep:
             del self._generating[life]
             self._stream_ended_s = self._now
             self._context -= _context_of(life.task)
-            if len(self._reading) <= MAX_TOGETHER:
+            if self._together(self._reading):
                 for prefill in self._reading:
                     if prefill.held_up:
                         self._overlap(prefill, life)
@@ -271,9 +314,14 @@ class Sweep:
         if slots is not None and self.in_flight >= slots:
             self._full_until = self._now
             self._after_full.clear()
+        self._flown()
         self.in_flight -= 1
         self.last_s = max(self.last_s, life.ends)
         self._watcher.ended(life, self._clocks)
+
+
+def _when(event: tuple[float, int, int, Life, int]) -> float:
+    return event[0]
 
 
 def _context_of(task: Task) -> int:

@@ -1,12 +1,16 @@
 """A diagnosis in two sentences: what made it slow, with its number, and what the server did meanwhile."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from planner.core import units
 from planner.core.diagnosing.diagnosis import Diagnosis, Severity
 
+# What is worth a word where nothing is wrong: such a share of all seconds, such a wait of every second request.
+_MUCH: Final = 0.15
+_LONG_WAIT_S: Final = 1.0
 # Where the first statement of a finding's evidence ends.
 _STATEMENT: Final = re.compile(r"; |\. |\.$")
 
@@ -32,7 +36,18 @@ def nothing_found(diagnosis: Diagnosis) -> str:
         return "No request was found in this log, so it does not say what was slow."
     if diagnosis.busy_share is None:
         return "Nothing was found that went wrong. Who slowed whom down cannot be seen in a log without times."
-    return "Nothing was found that slowed this server down."
+    return " ".join(("Nothing was found that went wrong.", *_shared(diagnosis)))
+
+
+def _shared(diagnosis: Diagnosis) -> Iterator[str]:
+    """What requests cost each other though nothing is wrong."""
+    whole, wait = diagnosis.breakdown, diagnosis.wait
+    if whole is not None and whole.share(whole.contention_s) >= _MUCH:
+        yield (
+            f"{units.percent(whole.share(whole.contention_s))} of what all turns took together is what they cost each other by running at the same time."
+        )
+    if wait is not None and wait.p50 >= _LONG_WAIT_S:
+        yield f"Half of the requests waited {units.seconds(wait.p50)} or longer before their first pass: more came at a time than ran."
 
 
 def _first(diagnosis: Diagnosis) -> str:

@@ -31,11 +31,19 @@ class Waits:
             cause = "other_adapter"
         elif behind_prefill_s > seconds / 2:
             cause = "same_adapter"
-        text = f"Task {life.task.number} had its slot and waited {units.seconds(seconds)} for its first pass."
-        self.by_cause[cause].add(at_s=life.launched, task=life.task.number, seconds=seconds, text=text)
+        self.by_cause[cause].add(
+            at_s=life.launched,
+            task=life.task.number,
+            seconds=seconds,
+            text=lambda: f"Task {life.task.number} had its slot and waited {units.seconds(seconds)} for its first pass.",
+        )
 
     def queued(self, life: Life, *, full_s: float) -> None:
         # It came somewhere between the moment the last slot was taken and the one it was given.
         life.sent = life.launched - full_s / 2
-        text = f"Task {life.task.number} got the slot that came free after all had been busy for {units.seconds(full_s)}."
-        self.by_cause["slots_full"].add(at_s=life.launched, task=life.task.number, seconds=full_s, text=text)
+        self.by_cause["slots_full"].add(
+            at_s=life.launched,
+            task=life.task.number,
+            seconds=full_s,
+            text=lambda: f"Task {life.task.number} got the slot that came free after all had been busy for {units.seconds(full_s)}.",
+        )

@@ -13,6 +13,8 @@ from planner.core.diagnosing.replaying import Outcome, Replayer, with_batch, wit
 CAPTION_TOKENS: Final = 100
 _IMAGE_TOKENS: Final = 1_000
 _SHORTER: Final = 0.5
+# Savings of less than this share are nothing that a fit to a log can be asked for.
+_TOLD: Final = 0.01
 _HOUR_S: Final = 3_600.0
 
 
@@ -53,6 +55,9 @@ def _tried(replayer: Replayer, change: str, after: Outcome, words: str) -> WhatI
     around = abs(saved) * replayer.error
     share = abs(saved) / replayer.a_day(replayer.measured_s) if replayer.measured_s else 0.0
     day = "a day" if replayer.span_s >= _HOUR_S else "a day at this load"
+    if share < _TOLD:
+        text = f"{words} makes no difference that a replay could tell: less than {units.percent(_TOLD)} of the time of all turns together."
+        return WhatIf(change=change, seconds_a_day=saved, low=saved - around, high=saved + around, text=text)
     text = (
         f"{words} {'saves' if saved >= 0 else 'costs'} all turns together {units.percent(share)} of their time, {units.seconds(abs(saved))} {day} "
         f"({units.seconds(abs(saved) - around)} to {units.seconds(abs(saved) + around)})."

@@ -14,7 +14,11 @@ def _look(case: Case) -> Finding | None:
         code="out_of_memory" if memory.count else "start_failed",
         severity="high",
         title=f"The server {what}",
-        evidence=f"{units.counted(memory.count, 'line')} of the log report missing memory, {units.counted(start.count, 'line')} a failed start.",
+        evidence=" ".join(
+            f"{units.counted(count, 'line')} of the log {'reports' if count == 1 else 'report'} {what}."
+            for count, what in ((memory.count, "missing memory"), (start.count, "a failed start"))
+            if count
+        ),
         cause="Weights, cache and buffers together are larger than the memory there is, or an option was not accepted."
         if memory.count
         else "An option, a file or the memory was not as the server needs it: the line says which.",
