@@ -23,6 +23,8 @@ from planner.core.units import GIB
 ASSUMED_PROMPT_TOKENS: Final = 1_024
 # llama-server keeps the histories of idle conversations in this much main memory unless told otherwise (--cache-ram).
 HOST_CACHE_BYTES: Final = 8 * GIB
+# The schedulers whose slots with different adapters take turns.
+_CHANGES_ADAPTERS: Final = frozenset({"llama-server", "ollama"})
 # llama-server's n_ubatch unless told otherwise.
 MICRO_BATCH: Final = 512
 
@@ -162,7 +164,7 @@ def traffic(request: SimulationRequest, chosen: Draft, source: Source, server: S
             f"{units.counted(beside, 'request')} in flight."
         )
         assumed.append(Remark("output_tokens_assumed", said, "output_tokens"))
-    assumed += _cut(request, prompt=prompt, output=output, context=context)
+    assumed += [*_cut(request, prompt=prompt, output=output, context=context), *_changes(request, server)]
     sent = Traffic(
         people=request.users,
         kinds=_kinds(request, prompt=min(prompt, context), output=min(output, context)),
@@ -198,6 +200,20 @@ def _cut(request: SimulationRequest, *, prompt: int, output: int, context: int) 
         "what is simulated is cut to it, the prompt before the answer."
     )
     return [Remark("lengths_cut", said, "context")]
+
+
+def _changes(request: SimulationRequest, server: Scheduler) -> list[Remark]:
+    """What is said of changes of adapter where what they cost was not given, or is given and costs nothing here."""
+    if request.adapters < 2:
+        return []
+    waits = server.policy in _CHANGES_ADAPTERS
+    if waits and request.switch_seconds is None:
+        said = "No time for a change of adapter was given: none is assumed. It delays everyone, so measure it once."
+        return [Remark("switch_seconds_assumed", said, "switch_seconds")]
+    if not waits and request.switch_seconds:
+        said = "Several adapters share a step here: the seconds given for a change of adapter are not used."
+        return [Remark("switch_seconds_unused", said, "switch_seconds")]
+    return []
 
 
 def _answer_tokens(seconds: float, prompt: int, beside: int, cost: PassCost, context: int) -> int:

@@ -289,6 +289,21 @@ def test_a_wait_is_for_what_the_engine_makes_people_wait_for(inputs: dict[str, A
     assert f" for {awaited} (95 % of turns)" in said
 
 
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        ({"adapters": 2}, "switch_seconds_assumed"),
+        ({"adapters": 2, "switch_seconds": 0.74}, None),
+        ({"adapters": 1}, None),
+        ({"adapters": 2, "engine": "vllm"}, None),
+        ({"adapters": 2, "engine": "vllm", "switch_seconds": 0.74}, "switch_seconds_unused"),
+    ],
+)
+def test_what_a_change_of_adapter_costs_is_given_or_said(inputs: dict[str, Any], code: str | None) -> None:
+    said = {remark.code for remark in planned(**inputs).remarks if remark.code.startswith("switch_seconds")}
+    assert said == ({code} if code else set())
+
+
 def test_a_change_of_adapter_costs_what_the_request_says() -> None:
     alone, quick, slow = (
         planned(**SLOW, slots=4, adapters=adapters, switch_seconds=seconds).speed for adapters, seconds in ((1, 5), (2, 0), (2, 5))
