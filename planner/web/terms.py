@@ -107,6 +107,26 @@ TERMS: Final = (
         "The share of time in which the machine computes. Near 100 % every further request waits for the others.",
     ),
     Term("knee", "Knee", "Where a curve turns most: before it a change costs little, behind it much."),
+    Term(
+        "break-point",
+        "Break point",
+        "The first value of an input at which the verdict is another one, all other inputs as they are: 37 users, 21,505 tokens.",
+    ),
+    Term(
+        "frontier",
+        "Frontier",
+        "The machines that no other beats on two counts at once, such as price and slots: whatever lies off it has a better alternative.",
+    ),
+    Term(
+        "weight-format",
+        "Weight format",
+        "How the weights are stored: 16 bits each, or fewer with some loss of quality (FP8, AWQ, Q4_K_M). Smaller weights leave room for more slots.",
+    ),
+    Term(
+        "board-power",
+        "Board power",
+        "What a card may draw at full load by its maker. The machine around it, and the loss of its power supply, come on top.",
+    ),
     Term("p95", "p95", "The value that is not exceeded in 95 of 100 cases. A mean hides what the unlucky ones get."),
     Term(
         "gib",
