@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.http import HttpRequest
 from django.test import Client
+from redis.exceptions import RedisError
 
 from planner.accounts.joining import make_team
 from planner.accounts.models import Team, User
@@ -212,3 +213,16 @@ def test_others_may_write_while_a_back_up_reads() -> None:
         assert ContentType.objects.count() == count + 1
     finally:
         other.close()
+
+
+def test_a_cache_server_that_is_away_is_said_after_the_rows_are_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    file, before = written(), kept()
+    ContentType.objects.all().delete()
+
+    def away() -> None:
+        raise RedisError("away")
+
+    monkeypatch.setattr(backup.cache, "clear", away)
+    with pytest.raises(backup.BackupError, match="restored, but the cache server does not answer"):
+        backup.restore_backup(io.BytesIO(file))
+    assert kept() == before

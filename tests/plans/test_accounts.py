@@ -350,6 +350,8 @@ def test_a_page_with_somebodys_name_is_in_no_shared_cache(people: People) -> Non
         ({"SITE_MODE": "single", "ALLOWED_HOSTS": "plans.example.org", "SECRET_KEY": "x" * 60}, "for this machine only"),
         ({"SITE_MODE": "closed"}, "give open or invitation or private or single"),
         ({"ALLOWED_HOSTS": "plans.example.org", "SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"ALLOWED_HOSTS": "*", "SECRET_KEY": "x" * 60}, "set SITE_URL"),
+        ({"EMAIL_PORT": "smtp"}, "give a whole number"),
     ],
 )
 def test_settings_that_would_open_too_much_are_refused(environment: dict[str, str], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from planner.plans.changes import changed_inputs
-from planner.plans.models import SavedPlan, Version
+from planner.plans.models import SavedPlan, ShareLink, Version
 from planner.plans.record import FACTS, UNKNOWN, differences
 from planner.plans.saving import Content, save_new
+from planner.plans.sharing import make_link, revoke
 from planner.web.address import query
 from tests.plans.conftest import INPUTS, MakeRecord, People
 
@@ -65,6 +66,21 @@ def test_a_plan_that_cannot_be_worked_out_any_more_shows_what_was_saved(plan: Sa
     assert plan.newest.result["headline"] in page
     response = people.client("reader").get(reverse("plan-files", args=[plan.public_id]), follow=True)
     assert "There are no files" in text_of(response)
+
+
+def test_the_words_of_a_plan_that_cannot_be_worked_out_any_more_can_be_changed(plan: SavedPlan, people: People, text_of: TextOf) -> None:
+    past = {**INPUTS, "device": "a-card-of-the-past"}
+    stored(plan, inputs=past)
+    editor, address = people.client("editor"), reverse("plan-edit", args=[plan.public_id])
+    assert editor.get(address).status_code == 200
+    response = editor.post(address, {"title": "A better title", "inputs": query(past), "base": "1"})
+    assert response["Location"] == reverse("plan", args=[plan.public_id])
+    first, second = plan.versions.order_by("number")
+    assert (second.title, second.inputs, second.result, second.application) == ("A better title", past, first.result, first.application)
+    assert second.changes == ["title “Chat for the lab” → “A better title”", "notes changed", "tags − chat, − lab", "owned − rack 4"]
+    # Other inputs without an answer lead to the planner, which says why, and are not saved with the answer of these.
+    assert editor.get(f"{address}?device=another-of-the-past")["Location"].startswith("/?device=another-of-the-past")
+    assert editor.post(address, {"title": "x", "inputs": "device=another-of-the-past", "base": "2"}).status_code == 400
 
 
 def test_a_record_of_a_release_that_kept_less_is_still_shown(plan: SavedPlan, people: People, text_of: TextOf) -> None:
@@ -133,6 +149,22 @@ def test_a_plan_that_one_may_not_see_cannot_be_compared_either(plan: SavedPlan, 
         nowhere = people.client(name).get(reverse("plan-compare"), {"a": "A" * 22, "b": QUERY})
         assert there.status_code == nowhere.status_code == 404
     assert people.client("reader").get(reverse("plan-compare"), {"a": plan.public_id, "b": QUERY}).status_code == 200
+
+
+def test_a_plan_that_was_shared_is_compared_by_its_link_while_that_lives(plan: SavedPlan, people: People, text_of: TextOf) -> None:
+    link, secret = make_link(plan, people.owner)
+    beside = {"a": f"http://testserver/s/{secret}/", "b": f"/?{QUERY}&users=60"}
+    page = Client().get(reverse("plan-compare"), beside)
+    assert "Chat for the lab" in text_of(page)
+    assert "no-store" in page["Cache-Control"]
+    assert ShareLink.objects.get().used_at is not None
+    revoke(plan, link.pk)
+    assert Client().get(reverse("plan-compare"), beside).status_code == 404
+    _, locked = make_link(plan, people.owner, password="open sesame")
+    page = Client().get(reverse("plan-compare"), {**beside, "a": f"/s/{locked}/"})
+    assert page.status_code == 400
+    assert "has a password" in text_of(page)
+    assert "Chat for the lab" not in text_of(page)
 
 
 def test_with_one_plan_the_page_asks_for_another(plan: SavedPlan, people: People) -> None:

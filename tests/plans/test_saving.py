@@ -265,6 +265,10 @@ def test_there_is_an_end_to_plans_and_versions(plan: SavedPlan, people: People, 
         save_new(people.owner, Content("x", INPUTS), made(), team=people.team)
     with pytest.raises(InputError, match="go on with a copy"):
         save_version(plan, people.owner, Content("x", INPUTS), made(), base=1)
+    save_new(people.owner, Content("x", INPUTS), made())
+    people.client("owner").post(reverse("plan-move", args=[plan.public_id]), {"team": ""})
+    plan.refresh_from_db()
+    assert plan.team == people.team, "moving is no way round it"
 
 
 def test_the_list_shows_what_one_may_see_and_finds_it(plan: SavedPlan, people: People, text_of: TextOf, made: MakeRecord) -> None:

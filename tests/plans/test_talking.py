@@ -152,6 +152,12 @@ def test_notes_nested_without_end_are_shown_without_harm() -> None:
     assert notes_html("[" * 9_000 + "](" * 9_000)
 
 
+def test_a_few_words_do_not_stand_for_a_million_cells() -> None:
+    wide = "|a" * 2_500 + "\n" + "|-" * 2_500 + "\n" + "a\n" * 5_000
+    assert "<td>" not in notes_html(wide)
+    assert notes_html("|a|b|\n|-|-|\n" + "|1|2|\n" * 1_000).count("<td>") == 2_000
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [("@a, @B.c! @b-", ["a", "B.c", "b"]), ("x@a.example @@b", []), ("@a @A", ["A"]), ("@", [])],
