@@ -208,7 +208,8 @@ def _changes(request: SimulationRequest, server: Scheduler) -> list[Remark]:
         return []
     waits = server.policy in _CHANGES_ADAPTERS
     if waits and request.switch_seconds is None:
-        said = "No time for a change of adapter was given: none is assumed. It delays everyone, so measure it once."
+        loading = ", though Ollama loads the whole model anew for each" if server.policy == "ollama" else ""
+        said = f"No time for a change of adapter was given: none is assumed{loading}. It delays everyone, so measure it once."
         return [Remark("switch_seconds_assumed", said, "switch_seconds")]
     if not waits and request.switch_seconds:
         said = "Several adapters share a step here: the seconds given for a change of adapter are not used."

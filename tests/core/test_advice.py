@@ -295,6 +295,7 @@ def test_a_wait_is_for_what_the_engine_makes_people_wait_for(inputs: dict[str, A
         ({"adapters": 2}, "switch_seconds_assumed"),
         ({"adapters": 2, "switch_seconds": 0.74}, None),
         ({"adapters": 1}, None),
+        ({"adapters": 2, "engine": "ollama"}, "switch_seconds_assumed"),
         ({"adapters": 2, "engine": "vllm"}, None),
         ({"adapters": 2, "engine": "vllm", "switch_seconds": 0.74}, "switch_seconds_unused"),
     ],
