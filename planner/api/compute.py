@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from django.http import HttpRequest, JsonResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import File, Form, Router, UploadedFile
 
 from planner.answer import answer
@@ -21,7 +22,7 @@ from planner.core.comparing.scope import Scope, read_scope
 from planner.core.comparing.table import assumptions
 from planner.core.diagnosing.report import diagnosis_json
 from planner.core.errors import InputError
-from planner.core.prices import NO_PRICES, parse_prices
+from planner.core.prices import NO_PRICES, Prices, parse_prices
 from planner.core.report import plan_json
 from planner.core.request import PlanRequest
 from planner.core.running_cost import Tariff
@@ -29,6 +30,7 @@ from planner.core.simulating.report import trials_json
 from planner.core.simulating.runs import Axis, points, trials
 from planner.core.simulation.request import SimulationRequest
 from planner.diagnoses import diagnosis_of
+from planner.operations.limits import refusal, subject_of, take
 from planner.sources import find_model
 from planner.web import site
 from planner.web.diagnosing import uploaded
@@ -55,13 +57,7 @@ def compare_machines(request: HttpRequest, asked: CompareRequest) -> JsonRespons
     if one := next((name for name in ONE_MACHINE if name in asked.model_fields_set), None):
         raise InputError("The table is of many machines: name them in devices and counts, or none for all.", field=one)
     prices = parse_prices(asked.prices) if asked.prices else NO_PRICES
-    scope = Scope(
-        devices=_read(
-            "devices", lambda: read_scope(devices=",".join(asked.devices), offers=tuple(each.name for each in prices.offers))
-        ).devices,
-        counts=tuple(sorted(set(asked.counts))),
-        have=_read("have", lambda: read_scope(have=asked.have)).have,
-    )
+    scope = _scope(asked, prices)
     if (count := sum(1 for _ in machines(asked, scope, prices))) > MAX_MACHINES:
         raise InputError(f"These are {count:,} machines, and one call compares {MAX_MACHINES} at most: name fewer counts.", field="counts")
     source = find_model(asked, site.hub())
@@ -73,6 +69,15 @@ def compare_machines(request: HttpRequest, asked: CompareRequest) -> JsonRespons
     shown = rows[asked.offset : asked.offset + asked.limit]
     told = comparison_json(shown, model=source.id, currency=prices.currency, assumed=assumptions(asked))
     return reply({**told, "total": len(rows), "limit": asked.limit, "offset": asked.offset})
+
+
+def _scope(asked: CompareRequest, prices: Prices) -> Scope:
+    offers = tuple(offer.name for offer in prices.offers)
+    return Scope(
+        devices=_read("devices", lambda: read_scope(devices=",".join(asked.devices), offers=offers)).devices,
+        counts=tuple(sorted(set(asked.counts))),
+        have=_read("have", lambda: read_scope(have=asked.have)).have,
+    )
 
 
 def _read(field: str, read: Callable[[], Scope]) -> Scope:
@@ -120,12 +125,14 @@ def diagnose(
     metrics: File[UploadedFile | None] = None,  # noqa: ARG001
     vmstat: File[UploadedFile | None] = None,  # noqa: ARG001
     numbers: Form[LogNumbers],  # noqa: ARG001
-) -> JsonResponse:
+) -> HttpResponse:
     """Why a llama-server, vLLM or Ollama server was slow, from its own log. Nothing that is sent is kept.
 
     `logs` are the log, plain or gzip, or its rotated parts; `before` an older one to compare with; `calls` the application's own calls as
     CSV or JSON lines; `metrics` what the server answered at /metrics, and `vmstat` what `vmstat 1` printed meanwhile.
     """
+    if settings.DIAGNOSE_RATE_LIMIT and not (standing := take(settings.DIAGNOSE_RATE_LIMIT, subject_of(request))).allowed:
+        return refusal(request, standing)
     given = uploaded.material(request.POST, request.FILES)
     made = diagnosis_of(given, most_bytes=uploaded.most_bytes(), most_beside=uploaded.MAX_BESIDE)
     return reply(diagnosis_json(made))

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.http import HttpResponse
 
 from planner.api import compute
+from planner.operations.rates import Limit
 from tests.api.conftest import QUESTION, Caller, problem
 from tests.log_writer import write
 from tests.schedules import random_schedule
@@ -181,6 +182,17 @@ def test_a_log_that_unpacks_to_very_much_is_not_unpacked(anybody: Caller, settin
     settings.DIAGNOSE_MAX_BYTES = 100_000
     bomb = gzip.compress(b"\0" * 10_000_000)
     assert fields(anybody.client.post("/api/v1/diagnose", {"logs": SimpleUploadedFile("a.log.gz", bomb)})) == ["logs"]
+
+
+def test_diagnoses_by_calls_and_by_the_page_are_counted_together(anybody: Caller, settings: Settings) -> None:
+    settings.DIAGNOSE_RATE_LIMIT = Limit("diagnoses", 2, 86_400)
+    text = write(random_schedule(3)).text.encode()
+    assert anybody.client.post("/diagnose/", {"logs": SimpleUploadedFile("a.log", text)}).status_code == 200
+    assert anybody.client.post("/api/v1/diagnose", {"logs": SimpleUploadedFile("a.log", text)}).status_code == 200
+    refused = anybody.client.post("/api/v1/diagnose", {"logs": SimpleUploadedFile("a.log", text)})
+    problem(refused, 429)
+    assert int(refused["Retry-After"]) > 0
+    assert refused["RateLimit-Policy"] == '"diagnoses";q=2;w=86400'
 
 
 @pytest.mark.parametrize("sent", [{}, {"prefill_rate": "9"}, {"logs": "not a file"}])
