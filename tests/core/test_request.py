@@ -32,7 +32,7 @@ REFUSED = [
     ({"engine": "sglang"}, "engine", "one of"),
     ({"usage": "party"}, "usage", "one of"),
     ({"weights_size": "big"}, "weights_size", "a size such as"),
-    ({"port": "70000"}, "port", "at most 65535"),
+    ({"port": "70000"}, "port", "at most 65,535"),
     ({"model": "x" * 5000}, "model", "longer than"),
     ({"users": ["20"]}, "users", "whole number"),
     ({"nonsense": "1"}, "nonsense", "not an option"),
