@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonRespons
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import reswap
 
 from planner.core.comparing.report import comparison_csv, comparison_json
 from planner.core.comparing.table import assumptions
@@ -30,7 +31,7 @@ def hardware(request: HtmxRequest) -> HttpResponse:
     if request.htmx and not request.htmx.history_restore_request:
         response = render(request, "hardware/_live.html", context)
         response["HX-Push-Url"] = address("/hardware/", question.typed)
-        return response
+        return response if rows else reswap(response, "none")  # the last table stays where it is
     return render(request, "hardware/page.html", context, status=HTTPStatus.OK if rows else HTTPStatus.BAD_REQUEST)
 
 
