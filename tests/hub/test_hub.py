@@ -61,7 +61,7 @@ def test_an_answer_is_remembered(server: StandIn, hub: Hub) -> None:
 
 def test_an_answer_to_one_token_is_not_given_to_another(server: StandIn, hub: Hub) -> None:
     put(server, private=True)
-    known = Hub(endpoint=server.url, token="secret", cache=hub.cache)  # noqa: S106
+    known = Hub(endpoint=server.url, token="secret", cache=hub.cache)
     assert known.config("team/model").config == CONFIG
     assert refusal(lambda: hub.config("team/model")).code == "missing"
 
@@ -92,7 +92,7 @@ def test_no_token_is_sent_unless_one_is_given(server: StandIn, hub: Hub, monkeyp
     put(server)
     hub.config("team/model")
     assert all("authorization" not in request.headers for request in server.requests)
-    Hub(endpoint=server.url, token="mine").config("team/model")  # noqa: S106
+    Hub(endpoint=server.url, token="mine").config("team/model")
     assert server.requests[-1].headers["authorization"] == "Bearer mine"
 
 
