@@ -6,7 +6,9 @@ import pytest
 
 from planner.core.diagnosing import Diagnosis, diagnose
 from planner.core.diagnosing.diagnosis import Breakdown, Finding, Spread
-from planner.core.diagnosing.told import told
+from planner.core.diagnosing.report import diagnosis_json
+from planner.core.diagnosing.report_text import diagnosis_text
+from planner.core.diagnosing.told import not_read, told
 from planner.core.logs.reading import read
 from tests.log_writer import write
 from tests.schedules import random_schedule
@@ -55,3 +57,13 @@ def test_nothing_found_is_told_from_nothing_to_be_seen(slow: Diagnosis) -> None:
 def test_what_the_server_did_meanwhile_is_told_where_it_is_known(slow: Diagnosis) -> None:
     assert "busy" in told(slow).meanwhile
     assert told(replace(slow, busy_share=None)).meanwhile == ""
+
+
+def test_what_was_left_out_is_told(slow: Diagnosis) -> None:
+    assert not list(not_read(slow))
+    facts, counts = replace(slow.facts, values={"also": ["vllm"]}), replace(slow.counts, cut_lines=2)
+    partly = replace(slow, facts=facts, counts=counts)
+    assert [remark.code for remark in not_read(partly)] == ["cut_lines", "other_engines"]
+    assert "Of 2 lines longer than 64 KiB" in diagnosis_text(partly)
+    assert "Lines of vllm stand among those of llama-server" in diagnosis_text(partly)
+    assert {"cut_lines", "other_engines"} <= {each["code"] for each in diagnosis_json(partly)["warnings"]}

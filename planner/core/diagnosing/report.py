@@ -16,6 +16,7 @@ from planner.core.diagnosing.diagnosis import (
     Spread,
     WhatIf,
 )
+from planner.core.diagnosing.told import not_read
 
 SCHEMA: Final = 1
 
@@ -84,7 +85,7 @@ def diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _warnings(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     """The remarks, and one for every figure that is null."""
-    for remark in diagnosis.warnings:
+    for remark in (*diagnosis.warnings, *not_read(diagnosis)):
         yield remark.code, remark.message
     nulls = [
         name

@@ -5,7 +5,7 @@ from typing import Final
 
 from planner.core import units
 from planner.core.diagnosing.diagnosis import GROUPS, Comparison, Diagnosis, Finding, Group, GroupFigures, Spread
-from planner.core.diagnosing.told import nothing_found
+from planner.core.diagnosing.told import not_read, nothing_found
 from planner.core.errors import one_line
 
 _CAUSES: Final = {
@@ -38,7 +38,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.query:
         yield ""
         yield f"These speeds in a plan: /?{diagnosis.query}"
-    yield from _section("Notes", [remark.message for remark in diagnosis.warnings])
+    yield from _section("Notes", [remark.message for remark in (*diagnosis.warnings, *not_read(diagnosis))])
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from planner.core import units
 from planner.core.diagnosing.diagnosis import Diagnosis, Severity
+from planner.core.plan import Remark
 
 # What is worth a word where nothing is wrong: such a share of all seconds, such a wait of every second request.
 _MUCH: Final = 0.15
@@ -48,6 +49,19 @@ def _shared(diagnosis: Diagnosis) -> Iterator[str]:
         )
     if wait is not None and wait.p50 >= _LONG_WAIT_S:
         yield f"Half of the requests waited {units.seconds(wait.p50)} or longer before their first pass: more came at a time than ran."
+
+
+def not_read(diagnosis: Diagnosis) -> Iterator[Remark]:
+    """What of the log was left out, where a page shows its counts and a text does not."""
+    cut, also = diagnosis.counts.cut_lines, diagnosis.facts.values.get("also")
+    if cut:
+        yield Remark("cut_lines", f"Of {units.counted(cut, 'line')} longer than 64 KiB only the beginning was read.")
+    if isinstance(also, list) and also:
+        others = " and ".join(map(str, also))
+        engine = diagnosis.facts.engine
+        yield Remark(
+            "other_engines", f"Lines of {others} stand among those of {engine} and were not read: give each server's log by itself."
+        )
 
 
 def _first(diagnosis: Diagnosis) -> str:
