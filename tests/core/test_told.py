@@ -53,7 +53,9 @@ def test_a_run_beyond_a_limit_names_it_with_both_figures(changes: dict[str, str]
 
 def test_answers_of_one_token_have_no_pause_and_a_run_without_answers_says_so() -> None:
     assert "no answer has a second token" in told(trial(output_tokens="1", variation="0")).sentence
-    assert told(trial(duration="0.001", arrivals="poisson", users="1")).sentence == "not one turn is answered."
+    nobody = told(trial(duration="0.001", arrivals="poisson", users="1"))
+    assert (nobody.state, nobody.word, nobody.sentence) == ("tight", "Nothing to judge", "not one turn is sent.")
+    assert nobody.limits == "Nobody sends anything in so short a time: simulate a longer one."
 
 
 def test_a_measured_machine_has_no_ends_and_an_estimated_one_is_faster_and_slower() -> None:
