@@ -505,3 +505,12 @@ def test_a_finding_without_a_replay_says_so() -> None:
 def test_a_change_that_a_replay_cannot_tell_from_none_is_not_given_a_figure() -> None:
     changes = {each.change: each.text for each in diagnose(Records(quiet(), n_slots=4)).what_if}
     assert "no difference that a replay could tell" in changes["more_slots"]
+
+
+def test_a_task_whose_beginning_is_cut_off_is_not_blamed_on_the_build() -> None:
+    headless = replace(task(99, 200.0), launched_s=None)
+    told = {each.code: each.message for each in diagnose(Records([*quiet(), headless])).warnings}
+    assert told["no_times"].startswith("1 of 9 tasks")
+    assert "--log-timestamps" not in told["no_times"]
+    untimed = [replace(each, launched_s=None) for each in quiet()]
+    assert "--log-prefix --log-timestamps" in {each.code: each.message for each in diagnose(Records(untimed)).warnings}["no_times"]

@@ -106,11 +106,19 @@ def _spread(histogram: Histogram | None) -> Spread | None:
 def _warnings(log: Log, found: Collected, case: Case) -> Iterator[Remark]:
     totals, counts = found.totals, log.counts
     if totals.untimed:
+        # Where others have one, it is not the build that prints none.
+        why = (
+            "it begins or ends in their middle, or its lines are not in the order of their times"
+            if totals.untimed < totals.tasks
+            else "builds before b9247 print none, or they were switched off"
+        )
+        switch = (
+            " Start it with --log-prefix --log-timestamps." if totals.untimed == totals.tasks and log.facts.engine == "llama-server" else ""
+        )
         yield Remark(
             "no_times",
-            f"{totals.untimed:,} of {totals.tasks:,} tasks have no time in the log (builds before b9247 print none, or they were switched off): who ran "
-            "beside whom, waits and the breakdown are not known; tokens and speeds are, with whatever ran beside."
-            + (" Start it with --log-prefix --log-timestamps." if log.facts.engine == "llama-server" else ""),
+            f"{totals.untimed:,} of {units.counted(totals.tasks, 'task')} have no time in the log ({why}): who ran beside whom, waits and the breakdown "
+            f"are not known of them; tokens and speeds are, with whatever ran beside.{switch}",
         )
     if totals.tasks and case.breakdown is None and not totals.untimed:
         yield Remark("no_speeds", "Too little ran in this log to fit its speeds: there is no breakdown.")
