@@ -14,7 +14,9 @@ def test_the_simulator_agrees_with_a_real_run(checks: Callable[[], Iterator[Chec
 
 
 def test_the_adapter_settings_made_the_longest_waits_and_the_batch_the_usual_ones() -> None:
-    ttft = {(batch, adapters): production_day(batch=batch, adapters=adapters)[0].beside.ttft for batch in (2048, 512) for adapters in (2, 1)}
+    ttft = {
+        (batch, adapters): production_day(batch=batch, adapters=adapters)[0].beside.ttft for batch in (2048, 512) for adapters in (2, 1)
+    }
     p50 = {key: value.p50 for key, value in ttft.items() if value}
     p90 = {key: value.p90 for key, value in ttft.items() if value}
     # The smaller batch takes a third off the median with two adapter settings, and two thirds with one; p90 it leaves alone.

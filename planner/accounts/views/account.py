@@ -41,7 +41,9 @@ def address(request: Personal) -> HttpResponse:
             return refusal(request, standing)
         if form.is_valid():
             _write(request.user, form.cleaned_data["email"])
-            messages.info(request, f"A mail is on its way to the new address. Follow the link in it while you are logged in here.{mail.where()}")
+            messages.info(
+                request, f"A mail is on its way to the new address. Follow the link in it while you are logged in here.{mail.where()}"
+            )
             return redirect("account")
     return render(request, "accounts/address.html", {"nav": "account", "form": form}, status=400 if form.errors else 200)
 
