@@ -18,7 +18,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-compo
 # plotly's map module tries to add a style sheet of its own, which the policy rightly stops; no chart of ours needs it.
 _OTHERS = "vendor/plotly/plotly.min.js"
 # Pages asked for because they fail, and requests that a newer one replaced: htmx logs those.
-_MEANT = ("Failed to load resource: the server responded with a status of 40", "htmx:afterRequest", "htmx:sendAbort", "htmx:abort")
+_MEANT = ("Failed to load resource: the server responded with a status of 4", "htmx:afterRequest", "htmx:sendAbort", "htmx:abort")
 
 OpenPage = Callable[..., "sync_api.Page"]
 

@@ -70,9 +70,9 @@ def test_from_the_planner_to_a_teammates_own_copy_and_a_dead_link(open_page: Ope
     ben.get_by_role("button", name="Save").click()
     expect(ben.get_by_role("link", name="Version 2")).to_be_visible()
     ben.get_by_role("link", name="Compare with another").click()
-    ben.get_by_label("Another").fill(PLAN)
+    ben.get_by_label("Another").fill(link)
     ben.get_by_role("button", name="Compare").click()
-    expect(ben.locator("#asked + div tbody tr").first).to_contain_text("users6020")
+    expect(ben.locator("#asked + div tbody tr").first).to_contain_text("users6030")
 
     assert ben.request.get(ben.url.replace(path(ben), plan)).status == 404, "the original is not Ben's"
     ada.goto(ada.url.replace(path(ada), copy))
@@ -166,7 +166,8 @@ def places(open_page: OpenPage) -> tuple[Page, list[str]]:
     return page, [
         "/plans/", plan, f"{plan}share/", "/plans/?q=nothing", f"{plan}edit/", f"{plan}versions/", f"{plan}versions/1/", f"{plan}delete/",
         f"/plans/compare/?a={key}&b={other}", "/plans/compare/", locked, shared, f"{shared}copy/", "/teams/", team, f"{team}delete/",
-        "/accounts/", "/accounts/password/", "/accounts/delete/", "/plans/nowhere/",
+        "/accounts/", "/accounts/name/", "/accounts/address/", "/accounts/signup/over/", "/accounts/password/", "/accounts/delete/",
+        "/plans/nowhere/",
     ]  # fmt: skip
 
 
