@@ -149,6 +149,8 @@ def test_what_cannot_be_used_is_refused_in_one_line(run: Any, log: Path, words: 
     assert said in refused.err
     assert refused.err.count("\n") == 1
     assert not refused.out
+    # The logs are given by their place: no option is called that.
+    assert "--logs" not in refused.err
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff" * 5_000, b"hello\n", b"\x1f\x8bbroken"])

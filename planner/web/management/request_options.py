@@ -66,6 +66,8 @@ OPTIONS: Final = (
     ("--host", "HOST", "address the server listens on, for the files"),
     ("--port", "PORT", "its port"),
 )
+# Given by their place: there is no option of that name to point to.
+_POSITIONAL: Final = frozenset({"model", "logs"})
 
 
 class RequestCommand(BaseCommand, ABC):
@@ -98,7 +100,7 @@ class RequestCommand(BaseCommand, ABC):
         try:
             self.run(options)
         except InputError as refusal:
-            option = f"--{refusal.field.replace('_', '-')}: " if refusal.field and refusal.field != "model" else ""
+            option = f"--{refusal.field.replace('_', '-')}: " if refusal.field and refusal.field not in _POSITIONAL else ""
             raise CommandError(f"{option}{refusal}", returncode=2) from None
 
     def run_from_argv(self, argv: list[str]) -> None:
