@@ -256,6 +256,14 @@ def test_among_rows_of_one_machine_more_bits_win_and_many_in_flight_go_to_vllm()
     assert (first.engine, first.weights, first.cache_type) == ("vllm", "BF16", "bfloat16")
 
 
+def test_of_one_machine_a_fraction_of_a_bit_does_not_outweigh_a_speed_that_is_in_doubt() -> None:
+    # Both have the experts in MXFP4; vLLM's checkpoint is larger only by its 16-bit tables, and its estimate begins below reading speed.
+    rows = [row for row in table(GPT_OSS) if (row.device, row.count) == ("gb10-dgx-spark", 1)]
+    first = ranked(rows)[0]
+    assert (first.engine, first.weights) == ("llama-server", "MXFP4_MOE")
+    assert any(row.weights_bytes > first.weights_bytes for row in rows)
+
+
 @pytest.mark.parametrize("by", ["price", "watts", "slots", "wait", "ttft", "pause", "rate", "device", "cost", "best"])
 def test_every_order_keeps_every_row(by: str) -> None:
     rows = table(GPT_OSS)
@@ -343,12 +351,20 @@ def test_what_every_machine_refuses_is_refused_at_once(values: dict[str, object]
 
 
 @pytest.mark.parametrize(
-    ("field", "text"), [("device", "rtx-9999"), ("count", "1,x"), ("count", "65"), ("have", "nothing"), ("device", ",".join(["l4"] * 300))]
+    ("field", "text"),
+    [
+        ("device", "rtx-9999"),
+        ("count", "1,x"),
+        ("count", "65"),
+        ("have", "nothing"),
+        ("have", "3090x0"),
+        ("device", ",".join(["l4"] * 300)),
+    ],
 )
 def test_a_scope_that_cannot_be_read_names_its_field(field: str, text: str) -> None:
     with pytest.raises(InputError) as refusal:
         read_scope(**{f"{field}s" if field in {"device", "count"} else field: text})
-    assert refusal.value.field in {field, "device"}
+    assert refusal.value.field == field
 
 
 @settings(max_examples=30, deadline=None)

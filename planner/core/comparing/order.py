@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from planner.core.comparing.option import Option
@@ -10,6 +11,7 @@ from planner.core.errors import InputError
 from planner.core.hardware import Vendor
 from planner.core.plan import Figure, Verdict
 from planner.core.planning import FEW_IN_FLIGHT
+from planner.core.weight_formats import find_format
 
 # Tokens/s at which people read: 238 words a minute (Brysbaert 2019, silent reading of English non-fiction) at three words to four tokens.
 READING_RATE: Final = 238 / 60 * 4 / 3
@@ -83,11 +85,25 @@ def keeps_pace(option: Option, *, patience_seconds: float) -> bool | None:
     return option.user_rate.value >= READING_RATE and option.ttft_p95.value <= patience_seconds
 
 
+def _surely_keeps_pace(option: Option) -> bool:
+    """Whether everyone gets tokens as fast as people read at the low end of the estimate as well."""
+    rate = option.user_rate
+    return rate is not None and (rate.value if rate.low is None else rate.low) >= READING_RATE
+
+
+@lru_cache(maxsize=256)
+def _whole_bits(weights: str) -> int:
+    """Bits of most of the weights in this format, without the fraction that scales take; 0 for a format nobody knows."""
+    fmt = find_format(weights)
+    return int(min(fmt.body.typical, fmt.experts.typical)) if fmt else 0
+
+
 def ranked(options: Iterable[Option], by: By = "best", *, patience_seconds: float = 30.0, backwards: bool = False) -> tuple[Option, ...]:
     """The options in order, or the other way round; what is not known comes last either way.
 
     “best” puts what serves everyone first, then what keeps pace with readers (then where that is not known), then what fits over
-    what is tight; among those the lowest price, the least power, the weights with the most bits, and vLLM where many are in flight.
+    what is tight; among those the lowest price and the least power. Of one machine's rows: what keeps pace at the low end of its
+    estimate too, the weights with the most bits (whole ones: a file of 4.8 and one of 4.2 are alike), and vLLM where many are in flight.
     """
     key = _key(by, patience_seconds)
     ordered = sorted(options, key=key)
@@ -139,7 +155,8 @@ def _best(option: Option, patience_seconds: float) -> tuple[float | str, ...]:
         _VERDICTS[option.verdict],
         _known(option.price),
         _known(option.watts),
-        -(option.weights_bytes or 0),
+        not _surely_keeps_pace(option),
+        -_whole_bits(option.weights),
         engines.index(option.engine) if option.engine in engines else len(engines),
         option.cache_type not in {"f16", "bf16", "float16", "bfloat16"},
         option.device,

@@ -37,8 +37,15 @@ def read_scope(*, devices: str = "", counts: str = "", have: str = "", offers: t
     return Scope(
         devices=_devices(devices, offers),
         counts=_counts(counts),
-        have=catalog.parse_machines(have) if have.strip() else (),
+        have=_have(have) if have.strip() else (),
     )
+
+
+def _have(text: str) -> tuple[tuple[str, int], ...]:
+    try:
+        return catalog.parse_machines(text)
+    except InputError as refusal:
+        raise InputError(str(refusal), field="have") from refusal
 
 
 def _devices(text: str, offers: tuple[str, ...]) -> tuple[str, ...]:
