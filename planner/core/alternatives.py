@@ -91,8 +91,8 @@ def _shorter_context(now: Draft, tried: Try) -> Alternative | None:
 
 
 def _eight_bit_cache(now: Draft, tried: Try) -> Alternative | None:
-    cache_type = now.engine.eight_bit_cache
-    then = None if cache_type in now.engine.cache_types(now.job) else tried({"cache_type": cache_type})
+    cache_type = now.engine.eight_bit_cache(now.job.node.device)
+    then = None if cache_type is None or cache_type in now.engine.cache_types(now.job) else tried({"cache_type": cache_type})
     if then is None:
         return None
     return Alternative(

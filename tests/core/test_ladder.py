@@ -203,3 +203,10 @@ def test_rungs_gain_and_the_first_that_reaches_serves_everyone(users: int, have:
         assert rung.next_limit
     if found.first:
         assert found.first.users >= users
+
+
+def test_an_fp8_cache_is_offered_only_where_the_card_has_the_arithmetic() -> None:
+    # Compute capability 8.6 against 8.9: vLLM's usual attention refuses FP8 (e4m3) below 8.9.
+    steps = {have: {rung.kind for rung in climbed(have, engine="vllm")[0].rungs} for have in ("rtx-3090", "rtx-4090")}
+    assert "cache" not in steps["rtx-3090"]
+    assert "cache" in steps["rtx-4090"]

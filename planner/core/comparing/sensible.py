@@ -11,7 +11,7 @@ from typing import Final
 
 from planner.core.draft import Source
 from planner.core.engines.contract import Engine
-from planner.core.engines.vllm.defaults import compute_capability
+from planner.core.engines.vllm.defaults import ROCM_FP8, compute_capability
 from planner.core.hardware import Device
 from planner.core.request import PlanRequest
 from planner.core.weight_formats import CHECKPOINT_FORMATS, weight_format
@@ -22,10 +22,8 @@ _VLLM_FROM: Final = (7, 5)
 _FROM: Final = {"NVFP4": (10, 0), "NVFP4-experts": (10, 0), "MXFP4": (8, 0)}
 # Jetson Orin is in none of vLLM's builds.
 _NOT_BUILT: Final = (8, 7)
-_FP8_CACHE_FROM: Final = (8, 9)
-# AMD: whom vLLM's ROCm builds serve, and who of them has FP8 and MXFP4.
+# AMD: whom vLLM's ROCm builds serve.
 _ROCM: Final = frozenset({"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1200", "gfx1201", "gfx1151"})
-_ROCM_FP8: Final = frozenset({"gfx942", "gfx950"})
 _SIXTEEN_BIT: Final = frozenset({"BF16", "FP16", "FP32"})
 # Ollama is for a machine of one's own, and serves what its library has, 4 and 8 bits mostly; it has no back end for Intel's cards.
 _OLLAMA_CARDS: Final = 2
@@ -92,7 +90,7 @@ def _serves(name: str, device: Device) -> bool:
     if name in _SIXTEEN_BIT:
         return True
     if not device.runs_cuda:
-        return name in {"FP8", "MXFP4", "FP8-FP4-experts"} and device.compute_capability in _ROCM_FP8
+        return name in {"FP8", "MXFP4", "FP8-FP4-experts"} and device.compute_capability in ROCM_FP8
     capability = compute_capability(device)
     return capability is not None and capability >= _FROM.get(name, _VLLM_FROM)
 
@@ -101,8 +99,5 @@ def cache_choices(request: PlanRequest, engine: Engine, device: Device) -> tuple
     """The cache types to plan with: the one asked for, else the engine's own and its 8-bit one where the device has the arithmetic."""
     if request.cache_type != "auto" or request.cache_type_k or request.cache_type_v:
         return (request.cache_type,)
-    if engine.serves_gguf:
-        return ("auto", engine.eight_bit_cache)
-    capability = compute_capability(device)
-    eight_bit = capability >= _FP8_CACHE_FROM if device.runs_cuda and capability else device.compute_capability in _ROCM_FP8
-    return ("auto", engine.eight_bit_cache) if eight_bit else ("auto",)
+    eight_bit = engine.eight_bit_cache(device)
+    return ("auto", eight_bit) if eight_bit else ("auto",)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from planner.core.attention.stores import Store
-from planner.core.hardware import Node
+from planner.core.hardware import Device, Node
 from planner.core.model_shape import ModelShape
 from planner.core.plan import MemoryBudget, Plan, Remark
 from planner.core.spill import Spill
@@ -210,12 +210,13 @@ class Engine(Protocol):
     title: str
     # The releases its tables tell apart, oldest first: the last is the default target.
     versions: tuple[str, ...]
-    # The 8-bit cache type to try when memory is short.
-    eight_bit_cache: str
     # It loads GGUF files, else the checkpoint's own safetensors.
     serves_gguf: bool
     # The tokens of one pass can be set.
     sets_batch: bool
+
+    def eight_bit_cache(self, device: Device) -> str | None:
+        """The 8-bit cache type to try on `device` when memory is short; None where the engine has none that runs there."""
 
     def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
         """Tensor- and pipeline-parallel sizes for the job's machine: those given, else the largest arrangement the model allows."""

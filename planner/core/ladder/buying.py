@@ -69,8 +69,9 @@ def _more_cards(start: Start) -> Iterator[Rung]:
         serving = next((count for count, made in planned.items() if made and serves(made)), None)
         for count in sorted({each for each in (gaining, serving) if each}):
             yield from _with_cards(start, kinds, device, count, {})
-        if serving is None:
-            eight = {"cache_type": start.held.engine.eight_bit_cache, "cache_type_k": None, "cache_type_v": None}
+        name = start.held.engine.eight_bit_cache(device)
+        if serving is None and name:
+            eight = {"cache_type": name, "cache_type_k": None, "cache_type_v": None}
             counts = (n for n in planned if (made := tried(start, {**_counted({**kinds, slug: n}), **eight})) and serves(made))
             for count in itertools.islice(counts, 1):
                 yield from _with_cards(start, kinds, device, count, eight)

@@ -90,8 +90,12 @@ def _longest(start: Start) -> int:
 
 def _cache(start: Start) -> _Change | None:
     engine, job = start.held.engine, start.now.job
-    name = engine.eight_bit_cache
-    if name in engine.cache_types(job) or tried(start, {"cache_type": name, "cache_type_k": None, "cache_type_v": None}) is None:
+    name = engine.eight_bit_cache(job.node.device)
+    if (
+        name is None
+        or name in engine.cache_types(job)
+        or tried(start, {"cache_type": name, "cache_type_k": None, "cache_type_v": None}) is None
+    ):
         return None
     changes = {"cache_type": name, "cache_type_k": None, "cache_type_v": None}
     return _Change("cache", f"An 8-bit KV cache ({name})", "The cache of a conversation takes about half.", changes)

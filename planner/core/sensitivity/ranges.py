@@ -192,7 +192,8 @@ def _apart(left: float, right: float) -> tuple[str, str]:
 def _swaps(kept: Held, own: Outline) -> Iterator[Swap]:
     engine, job = kept.engine, own.job
     types = engine.cache_types(job)
-    for name in dict.fromkeys((types[0], engine.eight_bit_cache)):
+    eight_bit = engine.eight_bit_cache(job.node.device)
+    for name in dict.fromkeys((types[0], eight_bit or types[0])):
         changes = {"cache_type": name, "cache_type_k": None, "cache_type_v": None}
         yield _swap(kept, "cache_type", "Cache type", name, changes, own=types == (name, name))
     if kept.request.weights_size is None and kept.source.weights_format is None:

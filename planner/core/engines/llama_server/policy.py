@@ -18,6 +18,7 @@ from planner.core.engines.llama_server.ram import warm_conversations
 from planner.core.engines.llama_server.serving import Serving, divide, serving
 from planner.core.engines.llama_server.start_up import LlamaStartUp
 from planner.core.engines.llama_server.versions import BUILDS
+from planner.core.hardware import Device
 from planner.core.plan import MemoryBudget, Plan
 from planner.core.spill import Spill
 
@@ -28,10 +29,13 @@ class LlamaServer:
     name: str = "llama-server"
     title: str = "llama-server"
     versions: tuple[str, ...] = BUILDS
-    eight_bit_cache: str = "q8_0"
     serves_gguf: bool = True
     sets_batch: bool = True
     start_up: StartUp = LlamaStartUp()
+
+    def eight_bit_cache(self, device: Device) -> str | None:  # noqa: ARG002 - q8_0 runs on all of them
+        """See `engines.contract.Engine`."""
+        return "q8_0"
 
     def settings(self, job: Job, slots: int, *, planned: bool = False) -> Serving:
         """What the server is started with for `slots` slots; see `serving`."""

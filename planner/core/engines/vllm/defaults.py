@@ -8,6 +8,9 @@ from planner.core.hardware import Device
 from planner.core.model_shape import ModelShape
 from planner.core.units import GIB
 
+_FP8_CACHE_FROM: Final = (8, 9)
+# AMD's with FP8 arithmetic: MI300 and MI350.
+ROCM_FP8: Final = frozenset({"gfx942", "gfx950"})
 # Models that vLLM does not run in float16. Source: vLLM 0.32 config/model.py, _FLOAT16_NOT_SUPPORTED_MODELS.
 _NO_FLOAT16: Final = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
@@ -15,6 +18,18 @@ _NO_FLOAT16: Final = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 def compute_capability(device: Device) -> tuple[int, int] | None:
     """(9, 0) for `9.0`; None for what is no CUDA device or not known."""
     return _capability(device.compute_capability)
+
+
+def has_fp8_cache(device: Device) -> bool:
+    """Whether vLLM's usual attention reads an FP8 (e4m3) cache on `device`: from compute capability 8.9, on CDNA 3 and 4.
+
+    Below it stops with “type fp8e4nv not supported in this architecture” (vLLM 0.32, Triton attention). True where a CUDA device's
+    capability is not known: memory that was typed in.
+    """
+    capability = compute_capability(device)
+    if device.runs_cuda:
+        return capability is None or capability >= _FP8_CACHE_FROM
+    return device.compute_capability in ROCM_FP8
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from planner.core.engines.contract import Capacity, Expectation, HandOver, Job, 
 from planner.core.engines.vllm.arguments import parse
 from planner.core.engines.vllm.budget import Account, account, budget_of, free_bytes, offloaded_bytes
 from planner.core.engines.vllm.capacity import layout_of
+from planner.core.engines.vllm.defaults import has_fp8_cache
 from planner.core.engines.vllm.expect import expectation
 from planner.core.engines.vllm.hand_over import hand_over
 from planner.core.engines.vllm.parallel import arrangement, check_sizes
@@ -19,6 +20,7 @@ from planner.core.engines.vllm.specs import cached_layers
 from planner.core.engines.vllm.start_up import VllmStartUp
 from planner.core.engines.vllm.versions import VERSIONS
 from planner.core.errors import InputError
+from planner.core.hardware import Device
 from planner.core.model_shape import ModelShape
 from planner.core.plan import MemoryBudget, Plan
 from planner.core.spill import Spill
@@ -31,10 +33,13 @@ class Vllm:
     name = "vllm"
     title = "vLLM"
     versions: tuple[str, ...] = VERSIONS
-    eight_bit_cache = "fp8"
     serves_gguf = False
     sets_batch = True
     start_up: StartUp = VllmStartUp()
+
+    def eight_bit_cache(self, device: Device) -> str | None:
+        """FP8, where the device has the arithmetic: see `defaults.has_fp8_cache`."""
+        return "fp8" if has_fp8_cache(device) else None
 
     def parallel_sizes(self, job: Job, *, tensor: int | None, pipeline: int | None) -> tuple[int, int]:
         """What the command line or the user says; the rest so that it uses most of the GPUs of one engine."""

@@ -12,7 +12,7 @@ from planner.core.attention.stores import StateStore, TokenStore
 from planner.core.engines._pasted import is_false
 from planner.core.engines._pasted_container import docker_options
 from planner.core.engines.contract import Setting
-from planner.core.engines.vllm.defaults import batch_defaults, compute_capability
+from planner.core.engines.vllm.defaults import batch_defaults, compute_capability, has_fp8_cache
 from planner.core.engines.vllm.versions import rules_of
 from planner.core.review.case import Case, Complaint
 
@@ -175,7 +175,7 @@ def eight_bit_cache(case: Case) -> Iterator[Complaint]:
     capability = compute_capability(device)
     if not _applies(case) or given is None or case.meaning(given) not in _EIGHT_BIT or not device.runs_cuda or capability is None:
         return
-    if capability < (8, 9):
+    if not has_fp8_cache(device):
         yield case.complain(
             "eight_bit_cache",
             given,
