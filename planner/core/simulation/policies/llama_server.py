@@ -177,7 +177,7 @@ class LlamaServer(Policy):
                 self._held[slot] = None
 
     def _fail(self) -> None:
-        """Even without idle slots there is no room: every request at work is lost, and what their slots held."""
+        """Even with all idle slots emptied there is no room: every request at work is lost."""
         for group in self._groups.values():
             for *_, sequence in list(group.finishes):
                 if sequence.finish_step >= 0:
@@ -185,8 +185,8 @@ class LlamaServer(Policy):
                     self.lost.append(sequence)
         self.lost = sorted((*self.lost, *self.prompts), key=lambda each: each.slot)
         self.prompts.clear()
-        self._purge()
-        self._busy_tokens = 0
+        self._held = [None] * self.scheduler.slots
+        self._idle_tokens = self._busy_tokens = 0
         for sequence in self.lost:
             self._idle[sequence.slot] = None
             self.free += 1
