@@ -1,9 +1,9 @@
 """The purchase note as a page that prints on two, and as one HTML file that asks nobody for anything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from django.http import QueryDict
 from django.template.loader import render_to_string
@@ -16,7 +16,7 @@ from planner.core.errors import InputError, one_line
 from planner.core.prices import NO_PRICES, Prices
 from planner.core.purchase_note import purchase_note
 from planner.core.purchase_note.tree import PurchaseNote
-from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
+from planner.core.request import FIELDS, PlanRequest, read_request
 from planner.core.running_cost import NO_TARIFF, Tariff
 from planner.sources import find_model
 from planner.web import choices, site
@@ -25,13 +25,13 @@ from planner.web.asking import Outcome
 from planner.web.figures import GRADES
 from planner.web.hardware.inlined import style
 from planner.web.hardware.inputs import BESIDE, MACHINES, NEED, OF_ONE_MACHINE, OWNING, POWER
+from planner.web.hardware.parts import Parts
 from planner.web.hardware.question import typed_in
 from planner.web.hardware.typed_prices import read_prices
 from planner.web.inputs import GROUPS as PLAN_GROUPS
 from planner.web.inputs import Form, Group, Input, form
 from planner.web.management.price_options import given_tariff, given_terms
 
-T = TypeVar("T")
 FILE_NAME: Final = "purchase-note.html"
 MAX_LINE: Final = 120
 _STYLES: Final = ("app.css", "hardware.css")
@@ -82,17 +82,8 @@ def read_note(asked: QueryDict) -> Noted:
     typed = typed_in(asked)
     if not typed.keys() & (set(FIELDS) - set(OF_ONE_MACHINE)):
         typed = given({name: value for name, value in EXAMPLE.items() if name not in OF_ONE_MACHINE} | typed)
-    errors: dict[str, str] = {}
-
-    def part(name: str, read: Callable[[], T], instead: T) -> T:
-        try:
-            return read()
-        except RequestError as refused:
-            errors.update(refused.errors)
-        except InputError as refused:
-            errors.setdefault(refused.field if refused.field in {*OWN, *FIELDS} else name, str(refused))
-        return instead
-
+    parts = Parts(OWN)
+    part, errors = parts.read, parts.errors
     options = dict.fromkeys(OWN) | typed
     request = part("", lambda: read_request({name: value for name, value in typed.items() if name not in OWN}), None)
     prices = part("prices", lambda: read_prices(typed.get("prices", "")), NO_PRICES)

@@ -1,9 +1,9 @@
 """From a query string to the rows of the table that are asked for, or to the sentences that say what to change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final
 
 from django.http import QueryDict
 
@@ -13,16 +13,15 @@ from planner.core.comparing.scope import read_scope
 from planner.core.draft import Source
 from planner.core.errors import InputError
 from planner.core.prices import NO_PRICES, Prices
-from planner.core.request import FIELDS, PlanRequest, RequestError, read_request
+from planner.core.request import FIELDS, PlanRequest, read_request
 from planner.core.running_cost import NO_TARIFF, Tariff
 from planner.sources import find_model
 from planner.web import site
 from planner.web.address import EXAMPLE, given
 from planner.web.hardware.inputs import OF_ONE_MACHINE
+from planner.web.hardware.parts import Parts
 from planner.web.hardware.typed_prices import read_prices
 from planner.web.management.price_options import given_number, given_tariff, given_whole
-
-T = TypeVar("T")
 
 # Inputs of the table that may be there several times, as check boxes are.
 LISTS: Final = ("vendor", "verdict", "columns")
@@ -85,18 +84,8 @@ def typed_in(query: QueryDict) -> dict[str, str]:
 
 
 def _read(typed: dict[str, str]) -> Question:
-    errors: dict[str, str] = {}
-
-    def part(name: str, read: Callable[[], T], instead: T) -> T:
-        """What `read` makes of an input, or its refusal among the errors."""
-        try:
-            return read()
-        except RequestError as refused:
-            errors.update(refused.errors)
-        except InputError as refused:
-            errors.setdefault(refused.field if refused.field in {*OWN, *FIELDS} else name, str(refused))
-        return instead
-
+    parts = Parts(OWN)
+    part, errors = parts.read, parts.errors
     options = dict.fromkeys(OWN) | typed
     request = part(
         "", lambda: read_request({name: value for name, value in typed.items() if name not in OWN and name not in OF_ONE_MACHINE}), None
